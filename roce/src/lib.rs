@@ -8,4 +8,9 @@
 //! Facts about the format are from rdma-core's `providers/hns` and Linux's `drivers/infiniband/hw/hns`; what no source
 //! publishes about the hardware's behaviour is said to be a choice where it is made.
 
+pub mod bits;
+pub mod cqe;
+pub mod doorbell;
 pub mod nic;
+pub mod ring;
+pub mod wqe;
