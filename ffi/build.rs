@@ -113,7 +113,7 @@ impl Library {
             .parse_callbacks(Box::new(MacroTypes))
             .formatter(bindgen::Formatter::None)
             .generate()
-            .context("bindgen failed; it needs libclang (Debian and Ubuntu: apt install libclang-dev; else set LIBCLANG_PATH)")?
+            .context("bindgen failed (it needs libclang: apt install libclang-dev on Debian and Ubuntu, else set LIBCLANG_PATH)")?
             .to_string();
         let mut file = syn::parse_file(&bindings).context("parsing bindgen's output")?;
         file.attrs.clear();
@@ -300,6 +300,12 @@ impl Library {
                 /// The libraries that the functions come from; empty for [`Self::from_fns`].
                 pub fn libraries(&self) -> &[String] {
                     &self.libraries
+                }
+            }
+
+            impl ::std::fmt::Debug for #table {
+                fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                    f.debug_struct(stringify!(#table)).field("libraries", &self.libraries).finish_non_exhaustive()
                 }
             }
 

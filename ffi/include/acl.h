@@ -6,7 +6,8 @@
  *
  * Readers: ffi/build.rs, which makes from it the Rust types and the function table of npushmem_ffi::acl. It reads two
  * tags in the comments of functions:  @optional  the table's field is an Option, a library without it still loads;
- * @since V  the first CANN release whose public headers have the function, quoted when it is missing.
+ * @since V  the first CANN release whose public headers have the function (8.0.RC3 is the oldest looked at, and between
+ * 8.3.RC1 and 8.5.0 only a subset of the headers is public), quoted when it is missing.
  *
  * Every function returns ACL_SUCCESS or an error code unless it says otherwise. Nothing in here is linked against.
  */
@@ -150,7 +151,7 @@ typedef void (*aclrtHostFunc)(void *args);
 #define ACL_CONTINUE_ON_FAILURE 0x0U /**< Later tasks of a stream run after one failed. */
 #define ACL_STOP_ON_FAILURE 0x1U /**< A failed task ends its stream. */
 
-#define ACL_STREAM_WAIT_VALUE_GEQ 0x0U /**< aclrtValueWait: until the word is at least the value (wrapping difference). */
+#define ACL_STREAM_WAIT_VALUE_GEQ 0x0U /**< aclrtValueWait: until the word reaches the value (wrapping). */
 #define ACL_STREAM_WAIT_VALUE_EQ 0x1U /**< aclrtValueWait: until the word equals the value. */
 #define ACL_STREAM_WAIT_VALUE_AND 0x2U /**< aclrtValueWait: until word AND value is not zero. */
 #define ACL_STREAM_WAIT_VALUE_NOR 0x3U /**< aclrtValueWait: until NOT (word OR value) is not zero. */
@@ -175,6 +176,8 @@ typedef void (*aclrtHostFunc)(void *args);
 
 #define ACL_RT_IPC_MEM_ATTR_ACCESS_LINK_SIO 0 /**< Reach the memory over the link between the dies of one package. */
 #define ACL_RT_IPC_MEM_ATTR_ACCESS_LINK_HCCS 1 /**< Reach the memory over HCCS. */
+#define ACL_RT_IPC_MEM_ATTR_ACCESS_LINK_UB_ONE_PORT_PATH 2 /**< Reach the memory over one port of UB. */
+#define ACL_RT_IPC_MEM_ATTR_ACCESS_LINK_UB_MULTI_PORT_PATH 3 /**< Reach the memory over several ports of UB. */
 
 #define ACL_RT_DEVS_TOPOLOGY_HCCS 0x1ULL /**< Two devices are joined by HCCS. */
 #define ACL_RT_DEVS_TOPOLOGY_PIX 0x2ULL /**< Two devices share a PCIe switch. */
@@ -250,6 +253,7 @@ typedef enum aclrtMemLocationType {
     ACL_MEM_LOCATION_TYPE_HOST = 0, /**< Registered host memory. */
     ACL_MEM_LOCATION_TYPE_DEVICE = 1, /**< A device's memory. */
     ACL_MEM_LOCATION_TYPE_UNREGISTERED = 2, /**< Memory the runtime knows nothing about. */
+    ACL_MEM_LOCATION_TYPE_MANAGED = 3, /**< Memory that moves between host and device. */
     ACL_MEM_LOCATION_TYPE_HOST_NUMA = 4, /**< Host memory of one NUMA node. */
 } aclrtMemLocationType;
 
@@ -512,6 +516,7 @@ typedef enum aclrtLaunchKernelAttrId {
     ACL_RT_LAUNCH_KERNEL_ATTR_DATA_DUMP = 6, /**< Dump the kernel's data. */
     ACL_RT_LAUNCH_KERNEL_ATTR_TIMEOUT = 7, /**< Limit in seconds. */
     ACL_RT_LAUNCH_KERNEL_ATTR_TIMEOUT_US = 8, /**< Limit in microseconds. */
+    ACL_RT_LAUNCH_KERNEL_ATTR_ENABLE_PROFILING = 9, /**< Take a profile. */
 } aclrtLaunchKernelAttrId;
 
 /** A time limit in microseconds, in two halves. */
@@ -530,6 +535,7 @@ typedef union aclrtLaunchKernelAttrValue {
     uint8_t isDataDump; /**< For DATA_DUMP. */
     uint16_t timeout; /**< For TIMEOUT. */
     aclrtTimeoutUs timeoutUs; /**< For TIMEOUT_US. */
+    uint8_t enableProfiling; /**< For ENABLE_PROFILING. */
     uint32_t rsv[4]; /**< The union's size. */
 } aclrtLaunchKernelAttrValue;
 
@@ -553,269 +559,271 @@ typedef struct aclrtPlaceHolderInfo {
 
 /* ------------------------------------------------------------------------------------------------ process, device */
 
-/** Starts the runtime. configPath: a JSON file, or NULL. */
+/** Starts the runtime. configPath: a JSON file, or NULL. @since 8.0.RC3 */
 aclError aclInit(const char *configPath);
-/** Ends the runtime in this process. */
+/** Ends the runtime in this process. @since 8.0.RC3 */
 aclError aclFinalize(void);
-/** Text of the calling thread's latest error, or NULL. The next call on this thread may overwrite it. */
+/** Text of the calling thread's latest error, or NULL. The next call on this thread may overwrite it. @since 8.0.RC3 */
 const char *aclGetRecentErrMsg(void);
-/** Version of the ACL interface. */
+/** Version of the ACL interface. @since 8.0.RC3 */
 aclError aclrtGetVersion(int32_t *majorVersion, int32_t *minorVersion, int32_t *patchVersion);
-/** Name of the chip, for instance "Ascend910B1"; NULL if it cannot be told. Valid for the life of the process. */
+/** Name of the chip, for instance "Ascend910B1"; NULL if it cannot be told. Valid as long as the process.
+ * @since 8.0.RC3 */
 const char *aclrtGetSocName(void);
-/** Opens a device and makes its default context the thread's current one. */
+/** Opens a device and makes its default context the thread's current one. @since 8.0.RC3 */
 aclError aclrtSetDevice(int32_t deviceId);
-/** Gives the device back; the last call frees what the process had there. */
+/** Gives the device back; the last call frees what the process had there. @since 8.0.RC3 */
 aclError aclrtResetDevice(int32_t deviceId);
-/** Gives the device back at once, however often it was set. @optional */
+/** Gives the device back at once, however often it was set. @optional @since 8.5.0 */
 aclError aclrtResetDeviceForce(int32_t deviceId);
-/** The thread's device. */
+/** The thread's device. @since 8.0.RC3 */
 aclError aclrtGetDevice(int32_t *deviceId);
-/** Number of devices that this process can use. */
+/** Number of devices that this process can use. @since 8.0.RC3 */
 aclError aclrtGetDeviceCount(uint32_t *count);
-/** Where this program runs. */
+/** Where this program runs. @since 8.0.RC3 */
 aclError aclrtGetRunMode(aclrtRunMode *runMode);
-/** One fact about a device. */
+/** One fact about a device. @since 8.5.0 */
 aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t *value);
-/** Health of a device. */
+/** Health of a device. @since 8.5.0 */
 aclError aclrtQueryDeviceStatus(int32_t deviceId, aclrtDeviceStatus *deviceStatus);
-/** How two devices are joined: ACL_RT_DEVS_TOPOLOGY bits. */
+/** How two devices are joined: ACL_RT_DEVS_TOPOLOGY bits. @since 8.5.0 */
 aclError aclrtGetDevicesTopo(uint32_t deviceId, uint32_t otherDeviceId, uint64_t *value);
-/** User's device number to logical number. */
+/** User's device number to logical number. @since 8.5.0 */
 aclError aclrtGetLogicDevIdByUserDevId(const int32_t userDevid, int32_t *const logicDevId);
-/** Logical device number to physical number. */
+/** Logical device number to physical number. @since 8.5.0 */
 aclError aclrtGetPhyDevIdByLogicDevId(const int32_t logicDevId, int32_t *const phyDevId);
-/** Logical device number to user's number. @optional */
+/** Logical device number to user's number. @optional @since 8.5.0 */
 aclError aclrtGetUserDevIdByLogicDevId(const int32_t logicDevId, int32_t *const userDevid);
-/** Can kernels built for socVersion run here: 1 or 0. @optional */
+/** Can kernels built for socVersion run here: 1 or 0. @optional @since 8.5.0 */
 aclError aclrtCheckArchCompatibility(const char *socVersion, int32_t *canCompatible);
-/** How many cores of a kind this process may use. @optional */
+/** How many cores of a kind this process may use. @optional @since 8.3.RC1 */
 aclError aclrtGetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uint32_t *value);
-/** Sets how many cores of a kind this process may use. @optional */
+/** Sets how many cores of a kind this process may use. @optional @since 8.3.RC1 */
 aclError aclrtSetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type, uint32_t value);
 
 /* ------------------------------------------------------------------------------------------------ contexts */
 
-/** Makes a context on a device and makes it the thread's current one. */
+/** Makes a context on a device and makes it the thread's current one. @since 8.0.RC3 */
 aclError aclrtCreateContext(aclrtContext *context, int32_t deviceId);
-/** Destroys a context that aclrtCreateContext made. */
+/** Destroys a context that aclrtCreateContext made. @since 8.0.RC3 */
 aclError aclrtDestroyContext(aclrtContext context);
-/** Makes a context the thread's current one. */
+/** Makes a context the thread's current one. @since 8.0.RC3 */
 aclError aclrtSetCurrentContext(aclrtContext context);
-/** The thread's current context. */
+/** The thread's current context. @since 8.0.RC3 */
 aclError aclrtGetCurrentContext(aclrtContext *context);
 
 /* ------------------------------------------------------------------------------------------------ streams, events */
 
-/** Makes a stream. */
+/** Makes a stream. @since 8.0.RC3 */
 aclError aclrtCreateStream(aclrtStream *stream);
-/** Makes a stream with a priority and ACL_STREAM flags. */
+/** Makes a stream with a priority and ACL_STREAM flags. @since 8.0.RC3 */
 aclError aclrtCreateStreamWithConfig(aclrtStream *stream, uint32_t priority, uint32_t flag);
-/** Destroys a stream after its work is done. */
+/** Destroys a stream after its work is done. @since 8.0.RC3 */
 aclError aclrtDestroyStream(aclrtStream stream);
-/** Destroys a stream and drops its work. */
+/** Destroys a stream and drops its work. @since 8.0.RC3 */
 aclError aclrtDestroyStreamForce(aclrtStream stream);
-/** Waits until a stream's work is done. NULL is the default stream. */
+/** Waits until a stream's work is done. NULL is the default stream. @since 8.0.RC3 */
 aclError aclrtSynchronizeStream(aclrtStream stream);
-/** Likewise, for at most timeout milliseconds (-1: for ever). */
+/** Likewise, for at most timeout milliseconds (-1: for ever). @since 8.0.RC3 */
 aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout);
-/** Waits until all streams of the current context are done. */
+/** Waits until all streams of the current context are done. @since 8.0.RC3 */
 aclError aclrtSynchronizeDevice(void);
-/** Is a stream's work done. */
+/** Is a stream's work done. @since 8.0.RC3 */
 aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status);
-/** Later work of the stream waits for the event. */
+/** Later work of the stream waits for the event. @since 8.0.RC3 */
 aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event);
-/** Sets an attribute of a stream. @optional */
+/** Sets an attribute of a stream. @optional @since 8.5.0 */
 aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType, aclrtStreamAttrValue *value);
-/** The stream that NULL stands for in the current context. @optional */
+/** The stream that NULL stands for in the current context. @optional @since 8.5.0 */
 aclError aclrtCtxGetCurrentDefaultStream(aclrtStream *stream);
-/** Makes an event. */
+/** Makes an event. @since 8.0.RC3 */
 aclError aclrtCreateEvent(aclrtEvent *event);
-/** Makes an event with ACL_EVENT flags, from the limited hardware pool. @optional */
+/** Makes an event with ACL_EVENT flags, from the limited hardware pool. @optional @since 8.0.RC3 */
 aclError aclrtCreateEventWithFlag(aclrtEvent *event, uint32_t flag);
-/** Makes an event with ACL_EVENT flags, without the limit of the hardware pool. */
+/** Makes an event with ACL_EVENT flags, without the limit of the hardware pool. @since 8.0.RC3 */
 aclError aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag);
-/** Destroys an event. */
+/** Destroys an event. @since 8.0.RC3 */
 aclError aclrtDestroyEvent(aclrtEvent event);
-/** Puts an event into a stream. */
+/** Puts an event into a stream. @since 8.0.RC3 */
 aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream);
-/** Waits until the device has reached the event. */
+/** Waits until the device has reached the event. @since 8.0.RC3 */
 aclError aclrtSynchronizeEvent(aclrtEvent event);
-/** Has the device reached the event. */
+/** Has the device reached the event. @since 8.0.RC3 */
 aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *status);
-/** Milliseconds between two events. */
+/** Milliseconds between two events. @since 8.0.RC3 */
 aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endEvent);
-/** Makes a notify. @optional */
+/** Makes a notify. @optional @since 8.5.0 */
 aclError aclrtCreateNotify(aclrtNotify *notify, uint64_t flag);
-/** Destroys a notify. @optional */
+/** Destroys a notify. @optional @since 8.5.0 */
 aclError aclrtDestroyNotify(aclrtNotify notify);
-/** Sets a notify when the stream gets there. @optional */
+/** Sets a notify when the stream gets there. @optional @since 8.5.0 */
 aclError aclrtRecordNotify(aclrtNotify notify, aclrtStream stream);
-/** The stream waits for a notify for at most timeout milliseconds (0: for ever), then clears it. @optional */
+/** The stream waits for a notify for at most timeout milliseconds (0: for ever), then clears it.
+ * @optional @since 8.5.0 */
 aclError aclrtWaitAndResetNotify(aclrtNotify notify, aclrtStream stream, uint32_t timeout);
-/** Number of a notify. @optional */
+/** Number of a notify. @optional @since 8.5.0 */
 aclError aclrtGetNotifyId(aclrtNotify notify, uint32_t *notifyId);
-/** Key by which another process imports a notify. @optional */
+/** Key by which another process imports a notify. @optional @since 8.5.0 */
 aclError aclrtNotifyGetExportKey(aclrtNotify notify, char *key, size_t len, uint64_t flags);
-/** Imports another process's notify. @optional */
+/** Imports another process's notify. @optional @since 8.5.0 */
 aclError aclrtNotifyImportByKey(aclrtNotify *notify, const char *key, uint64_t flags);
-/** Lists the processes that may import a notify. @optional */
+/** Lists the processes that may import a notify. @optional @since 8.5.0 */
 aclError aclrtNotifySetImportPid(aclrtNotify notify, int32_t *pid, size_t num);
-/** The stream writes a 64-bit word of device memory. */
+/** The stream writes a 64-bit word of device memory. @since 8.5.0 */
 aclError aclrtValueWrite(void *devAddr, uint64_t value, uint32_t flag, aclrtStream stream);
-/** The stream waits until a 64-bit word of device memory fits: ACL_STREAM_WAIT_VALUE. */
+/** The stream waits until a 64-bit word of device memory fits: ACL_STREAM_WAIT_VALUE. @since 8.5.0 */
 aclError aclrtValueWait(void *devAddr, uint64_t value, uint32_t flag, aclrtStream stream);
-/** The stream calls a function on a host thread. */
+/** The stream calls a function on a host thread. @since 8.5.0 */
 aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args);
 
 /* ------------------------------------------------------------------------------------------------ memory */
 
-/** Allocates device memory. */
+/** Allocates device memory. @since 8.0.RC3 */
 aclError aclrtMalloc(void **devPtr, size_t size, aclrtMemMallocPolicy policy);
-/** Allocates device memory, aligned to 32 bytes in address and size. @optional */
+/** Allocates device memory, aligned to 32 bytes in address and size. @optional @since 8.0.RC3 */
 aclError aclrtMallocAlign32(void **devPtr, size_t size, aclrtMemMallocPolicy policy);
-/** Allocates device memory with attributes. @optional */
+/** Allocates device memory with attributes. @optional @since 8.5.0 */
 aclError aclrtMallocWithCfg(void **devPtr, size_t size, aclrtMemMallocPolicy policy, aclrtMallocConfig *cfg);
-/** Frees device memory. */
+/** Frees device memory. @since 8.0.RC3 */
 aclError aclrtFree(void *devPtr);
-/** Allocates pinned host memory. */
+/** Allocates pinned host memory. @since 8.0.RC3 */
 aclError aclrtMallocHost(void **hostPtr, size_t size);
-/** Frees pinned host memory. */
+/** Frees pinned host memory. @since 8.0.RC3 */
 aclError aclrtFreeHost(void *hostPtr);
-/** Gives a device address to host memory. */
+/** Gives a device address to host memory. @since 8.5.0 */
 aclError aclrtHostRegister(void *ptr, uint64_t size, aclrtHostRegisterType type, void **devPtr);
-/** Pins host memory or gives it a device address: ACL_HOST_REG flags. @optional */
+/** Pins host memory or gives it a device address: ACL_HOST_REG flags. @optional @since 8.5.0 */
 aclError aclrtHostRegisterV2(void *ptr, uint64_t size, uint32_t flag);
-/** Device address of memory registered by aclrtHostRegisterV2. @optional */
+/** Device address of memory registered by aclrtHostRegisterV2. @optional @since 8.5.0 */
 aclError aclrtHostGetDevicePointer(void *pHost, void **pDevice, uint32_t flag);
-/** Takes the device address away again. */
+/** Takes the device address away again. @since 8.5.0 */
 aclError aclrtHostUnregister(void *ptr);
-/** Copies count bytes and waits; destMax is what the target holds. */
+/** Copies count bytes and waits; destMax is what the target holds. @since 8.0.RC3 */
 aclError aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t count, aclrtMemcpyKind kind);
-/** Copies in the stream's order. Host memory must be pinned. */
+/** Copies in the stream's order. Host memory must be pinned. @since 8.0.RC3 */
 aclError aclrtMemcpyAsync(void *dst, size_t destMax, const void *src, size_t count, aclrtMemcpyKind kind,
                           aclrtStream stream);
-/** Several copies at once. @optional */
+/** Several copies at once. @optional @since 8.3.RC1 */
 aclError aclrtMemcpyBatch(void **dsts, size_t *destMaxs, void **srcs, size_t *sizes, size_t numBatches,
                           aclrtMemcpyBatchAttr *attrs, size_t *attrsIndexes, size_t numAttrs, size_t *failIndex);
-/** Sets count bytes to the low byte of value and waits. */
+/** Sets count bytes to the low byte of value and waits. @since 8.0.RC3 */
 aclError aclrtMemset(void *devPtr, size_t maxCount, int32_t value, size_t count);
-/** Sets bytes in the stream's order. */
+/** Sets bytes in the stream's order. @since 8.0.RC3 */
 aclError aclrtMemsetAsync(void *devPtr, size_t maxCount, int32_t value, size_t count, aclrtStream stream);
-/** Combines an array into another by a device's DMA engine. @optional */
+/** Combines an array into another by a device's DMA engine. @optional @since 8.5.0 */
 aclError aclrtReduceAsync(void *dst, const void *src, uint64_t count, aclrtReduceKind kind, aclDataType type,
                           aclrtStream stream, void *reserve);
-/** Operates on the device's caches. @optional */
+/** Operates on the device's caches. @optional @since 8.0.RC3 */
 aclError aclrtCmoAsync(void *src, size_t size, aclrtCmoType cmoType, aclrtStream stream);
-/** What the runtime knows about an address. */
+/** What the runtime knows about an address. @since 8.5.0 */
 aclError aclrtPointerGetAttributes(const void *ptr, aclrtPtrAttributes *attributes);
-/** Start and size of the allocation that an address is in. @optional */
+/** Start and size of the allocation that an address is in. @optional @since 9.0.0 */
 aclError aclrtMemGetAddressRange(void *ptr, void **pbase, size_t *psize);
-/** Free and total bytes of one kind of memory. */
+/** Free and total bytes of one kind of memory. @since 8.0.RC3 */
 aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total);
 
 /* ------------------------------------------------------------------------------------------------ mapped memory */
 
-/** Reserves addresses without memory. alignment is 0; expectPtr is NULL or a wish. */
+/** Reserves addresses without memory. alignment is 0; expectPtr is NULL or a wish. @since 8.0.RC3 */
 aclError aclrtReserveMemAddress(void **virPtr, size_t size, size_t alignment, void *expectPtr, uint64_t flags);
-/** Gives reserved addresses back. */
+/** Gives reserved addresses back. @since 8.0.RC3 */
 aclError aclrtReleaseMemAddress(void *virPtr);
-/** Allocates physical memory; size is a multiple of the granularity. */
+/** Allocates physical memory; size is a multiple of the granularity. @since 8.0.RC3 */
 aclError aclrtMallocPhysical(aclrtDrvMemHandle *handle, size_t size, const aclrtPhysicalMemProp *prop, uint64_t flags);
-/** Frees physical memory, own or imported. It goes when the last importer has freed it. */
+/** Frees physical memory, own or imported. It goes when the last importer has freed it. @since 8.0.RC3 */
 aclError aclrtFreePhysical(aclrtDrvMemHandle handle);
 /** Maps all of a handle's memory at reserved addresses; offset and flags are 0. One reservation never holds memory of
- * two owners. */
+ * two owners. @since 8.0.RC3 */
 aclError aclrtMapMem(void *virPtr, size_t size, size_t offset, aclrtDrvMemHandle handle, uint64_t flags);
-/** Unmaps what aclrtMapMem mapped there. */
+/** Unmaps what aclrtMapMem mapped there. @since 8.0.RC3 */
 aclError aclrtUnmapMem(void *virPtr);
-/** Sets what locations may do with a mapped range. */
+/** Sets what locations may do with a mapped range. @since 8.5.0 */
 aclError aclrtMemSetAccess(void *virPtr, size_t size, aclrtMemAccessDesc *desc, size_t count);
-/** What a location may do with a mapped range. @optional */
+/** What a location may do with a mapped range. @optional @since 8.5.0 */
 aclError aclrtMemGetAccess(void *virPtr, aclrtMemLocation *location, uint64_t *flag);
-/** Unit of physical allocations. */
+/** Unit of physical allocations. @since 8.5.0 */
 aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp *prop, aclrtMemGranularityOptions option,
                                           size_t *granularity);
-/** Handle of the physical memory behind an address; counts as one more user. @optional */
+/** Handle of the physical memory behind an address; counts as one more user. @optional @since 8.5.0 */
 aclError aclrtMemRetainAllocationHandle(void *virPtr, aclrtDrvMemHandle *handle);
-/** Makes physical memory importable by listed processes of this server. Once a handle. */
+/** Makes physical memory importable by listed processes of this server. Once a handle. @since 8.5.0 */
 aclError aclrtMemExportToShareableHandle(aclrtDrvMemHandle handle, aclrtMemHandleType handleType, uint64_t flags,
                                          uint64_t *shareableHandle);
-/** Likewise, also between servers: shareableHandle points to a uint64_t or an aclrtMemFabricHandle. */
+/** Likewise, also between servers: shareableHandle points to a uint64_t or an aclrtMemFabricHandle. @since 8.5.0 */
 aclError aclrtMemExportToShareableHandleV2(aclrtDrvMemHandle handle, uint64_t flags, aclrtMemSharedHandleType shareType,
                                            void *shareableHandle);
-/** Imports another process's physical memory. */
+/** Imports another process's physical memory. @since 8.5.0 */
 aclError aclrtMemImportFromShareableHandle(uint64_t shareableHandle, int32_t deviceId, aclrtDrvMemHandle *handle);
-/** Likewise, also from another server. */
+/** Likewise, also from another server. @since 8.5.0 */
 aclError aclrtMemImportFromShareableHandleV2(void *shareableHandle, aclrtMemSharedHandleType shareType, uint64_t flags,
                                              aclrtDrvMemHandle *handle);
-/** Lists the processes that may import. */
+/** Lists the processes that may import. @since 8.5.0 */
 aclError aclrtMemSetPidToShareableHandle(uint64_t shareableHandle, int32_t *pid, size_t pidNum);
-/** Likewise, for handles of aclrtMemExportToShareableHandleV2. */
+/** Likewise, for handles of aclrtMemExportToShareableHandleV2. @since 8.5.0 */
 aclError aclrtMemSetPidToShareableHandleV2(void *shareableHandle, aclrtMemSharedHandleType shareType, int32_t *pid,
                                            size_t pidNum);
-/** This process's number as the device's driver knows it, also from inside a container. */
+/** This process's number as the device's driver knows it, also from inside a container. @since 8.5.0 */
 aclError aclrtDeviceGetBareTgid(int32_t *pid);
 
 /* ------------------------------------------------------------------------------------------------ shared buffers */
 
-/** Key (65 bytes with its end) by which another process imports a buffer of aclrtMalloc. */
+/** Key (65 bytes with its end) by which another process imports a buffer of aclrtMalloc. @since 8.5.0 */
 aclError aclrtIpcMemGetExportKey(void *devPtr, size_t size, char *key, size_t len, uint64_t flags);
-/** Ends the sharing or the import of a buffer. */
+/** Ends the sharing or the import of a buffer. @since 8.5.0 */
 aclError aclrtIpcMemClose(const char *key);
-/** Imports another process's buffer. */
+/** Imports another process's buffer. @since 8.5.0 */
 aclError aclrtIpcMemImportByKey(void **devPtr, const char *key, uint64_t flags);
-/** Lists the processes that may import a buffer. */
+/** Lists the processes that may import a buffer. @since 8.5.0 */
 aclError aclrtIpcMemSetImportPid(const char *key, int32_t *pid, size_t num);
-/** Sets the link by which a shared buffer is reached. @optional */
+/** Sets the link by which a shared buffer is reached. @optional @since 8.5.0 */
 aclError aclrtIpcMemSetAttr(const char *key, aclrtIpcMemAttrType type, uint64_t attr);
-/** Lists the processes of other servers that may import a buffer. @optional */
+/** Lists the processes of other servers that may import a buffer. @optional @since 8.5.0 */
 aclError aclrtIpcMemImportPidInterServer(const char *key, aclrtServerPid *serverPids, size_t num);
-/** Can one device reach another's memory: 1 or 0. */
+/** Can one device reach another's memory: 1 or 0. @since 8.0.RC3 */
 aclError aclrtDeviceCanAccessPeer(int32_t *canAccessPeer, int32_t deviceId, int32_t peerDeviceId);
-/** Lets the current device reach another's memory. flags is 0. */
+/** Lets the current device reach another's memory. flags is 0. @since 8.0.RC3 */
 aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags);
-/** Takes that back. */
+/** Takes that back. @since 8.0.RC3 */
 aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId);
-/** Is access between two devices enabled: 1 or 0. @optional */
+/** Is access between two devices enabled: 1 or 0. @optional @since 8.5.0 */
 aclError aclrtDevicePeerAccessStatus(int32_t deviceId, int32_t peerDeviceId, int32_t *status);
 
 /* ------------------------------------------------------------------------------------------------ kernels */
 
-/** Loads a kernel object from a file. */
+/** Loads a kernel object from a file. @since 8.5.0 */
 aclError aclrtBinaryLoadFromFile(const char *binPath, aclrtBinaryLoadOptions *options, aclrtBinHandle *binHandle);
-/** Loads a kernel object from memory. */
+/** Loads a kernel object from memory. @since 8.5.0 */
 aclError aclrtBinaryLoadFromData(const void *data, size_t length, const aclrtBinaryLoadOptions *options,
                                  aclrtBinHandle *binHandle);
-/** Unloads a kernel object. */
+/** Unloads a kernel object. @since 8.5.0 */
 aclError aclrtBinaryUnLoad(aclrtBinHandle binHandle);
-/** Finds a kernel by its name (mangled for C++) without the suffix of a core kind. */
+/** Finds a kernel by its name (mangled for C++) without the suffix of a core kind. @since 8.5.0 */
 aclError aclrtBinaryGetFunction(const aclrtBinHandle binHandle, const char *kernelName, aclrtFuncHandle *funcHandle);
-/** Finds a kernel by its number. @optional */
+/** Finds a kernel by its number. @optional @since 8.5.0 */
 aclError aclrtBinaryGetFunctionByEntry(aclrtBinHandle binHandle, uint64_t funcEntry, aclrtFuncHandle *funcHandle);
-/** Name of a kernel. @optional */
+/** Name of a kernel. @optional @since 8.5.0 */
 aclError aclrtGetFunctionName(aclrtFuncHandle funcHandle, uint32_t maxLen, char *name);
-/** Starts a list of arguments. */
+/** Starts a list of arguments. @since 8.5.0 */
 aclError aclrtKernelArgsInit(aclrtFuncHandle funcHandle, aclrtArgsHandle *argsHandle);
-/** Adds one argument by value. */
+/** Adds one argument by value. @since 8.5.0 */
 aclError aclrtKernelArgsAppend(aclrtArgsHandle argsHandle, void *param, size_t paramSize,
                                aclrtParamHandle *paramHandle);
-/** Closes a list of arguments. */
+/** Closes a list of arguments. @since 8.5.0 */
 aclError aclrtKernelArgsFinalize(aclrtArgsHandle argsHandle);
-/** Launches a kernel with a list of arguments. cfg may be NULL, reserve is NULL. */
+/** Launches a kernel with a list of arguments. cfg may be NULL, reserve is NULL. @since 8.5.0 */
 aclError aclrtLaunchKernelWithConfig(aclrtFuncHandle funcHandle, uint32_t numBlocks, aclrtStream stream,
                                      aclrtLaunchKernelCfg *cfg, aclrtArgsHandle argsHandle, void *reserve);
-/** Launches a kernel with arguments packed like a C struct in host memory, which may be reused at once. */
+/** Launches a kernel with arguments packed like a C struct in host memory, which may be reused at once. @since 8.5.0 */
 aclError aclrtLaunchKernelWithHostArgs(aclrtFuncHandle funcHandle, uint32_t numBlocks, aclrtStream stream,
                                        aclrtLaunchKernelCfg *cfg, void *hostArgs, size_t argsSize,
                                        aclrtPlaceHolderInfo *placeHolderArray, size_t placeHolderNum);
-/** Launches a kernel with packed arguments that are already in device memory. @optional */
+/** Launches a kernel with packed arguments that are already in device memory. @optional @since 8.5.0 */
 aclError aclrtLaunchKernel(aclrtFuncHandle funcHandle, uint32_t numBlocks, const void *argsData, size_t argsSize,
                            aclrtStream stream);
-/** Likewise, with attributes. @optional */
+/** Likewise, with attributes. @optional @since 8.5.0 */
 aclError aclrtLaunchKernelV2(aclrtFuncHandle funcHandle, uint32_t numBlocks, const void *argsData, size_t argsSize,
                              aclrtLaunchKernelCfg *cfg, aclrtStream stream);
-/** Address that kernels need to meet on A2 and A3 (the FFTS base). */
+/** Address that kernels need to meet on A2 and A3 (the FFTS base). @since 8.5.0 */
 aclError aclrtGetHardwareSyncAddr(void **addr);
 
 #ifdef __cplusplus

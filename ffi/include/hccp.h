@@ -44,7 +44,7 @@ typedef enum HccpMrAccessFlags {
     RA_ACCESS_LOCAL_WRITE = 1, /**< The own NIC writes (results of READ and atomics). */
     RA_ACCESS_REMOTE_WRITE = 2, /**< Others WRITE. */
     RA_ACCESS_REMOTE_READ = 4, /**< Others READ. */
-    RA_ACCESS_REMOTE_ATOMIC = 8, /**< Others run atomics. The vendor's enum lacks it; the value is InfiniBand's. */
+    RA_ACCESS_REMOTE_ATOMIC = 8, /**< Others run atomics. Only newer versions of the vendor's enum have it. */
     RA_ACCESS_REDUCE = 0x100, /**< Others WRITE with a reduction. */
 } HccpMrAccessFlags;
 
@@ -80,12 +80,18 @@ typedef enum ibv_qp_type {
     IBV_QPT_UD = 4, /**< Datagrams. */
 } ibv_qp_type;
 
-/** How ra_init starts HCCP. Later libraries read a fourth field: pass zeroed memory of at least 16 bytes. */
+/** How ra_init starts HCCP. Later libraries read a fourth field behind it: pass an HccpRaInitBlock. */
 typedef struct HccpRaInitConfig {
     uint32_t phyId; /**< Physical device number. */
     uint32_t nicPosition; /**< HccpNetworkMode. */
     int32_t hdcType; /**< Channel between host and device: HCCP_HDC_TYPE_RDMA_V2. */
 } HccpRaInitConfig;
+
+/** An HccpRaInitConfig with zeros behind it, for libraries that read more fields: enough for all known ones. */
+typedef struct HccpRaInitBlock {
+    HccpRaInitConfig config; /**< What ra_init takes the address of. */
+    uint32_t reserved[5]; /**< Zero. */
+} HccpRaInitBlock;
 
 /** How ra_rdev_init_v2 opens the NIC. */
 typedef struct HccpRdevInitInfo {
@@ -131,7 +137,8 @@ typedef struct HccpInterfaceInfo {
     char ifname[HCCP_INTERFACE_NAME_SIZE]; /**< Name. */
 } HccpInterfaceInfo;
 
-/** A connection to make. */
+/** A connection to make. The layout is the one that CANN SHMEM uses; other public sources have a 32-bit port and the tag
+ * two bytes later (same size). Not verified on hardware. */
 typedef struct HccpSocketConnectInfo {
     void *handle; /**< From ra_socket_init. */
     HccpIpAddr remoteIp; /**< Whom to call. */
