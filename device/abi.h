@@ -89,7 +89,7 @@ struct shmem_qp {
   uint32_t bounce_size;   /* bytes, power of two */
   uint32_t scratch_lkey;  /* covers results and bounce */
   uint32_t usable;        /* 1: connected; 0: no queue pair toward this PE */
-  uint8_t reserved[24];
+  uint8_t reserved[32];
   /* Offset 128: owned by the core. 64-bit counters, stored before each doorbell so that they outlive the kernel. */
   uint64_t head;          /* requests published */
   uint64_t tail;          /* requests known complete */
@@ -112,7 +112,8 @@ struct shmem_core {
   uint64_t released;       /* core 0 only: epoch whose rounds between PEs are done */
   uint64_t epoch;          /* barrier epochs this core has passed */
   uint64_t owner;          /* 1 while a kernel holds the context on this core */
-  uint8_t reserved0[32];
+  uint64_t left_open;      /* 1 when the last kernel ended with requests that it did not see complete */
+  uint8_t reserved0[24];
   /* line 1: counters since the host zeroed them; the hardware-free cost model */
   uint64_t data_requests;  /* work requests that carry user data or a user atomic */
   uint64_t sync_requests;  /* work requests of barriers, syncs, signals, flushes */
@@ -170,7 +171,7 @@ struct shmem_ctx {
   uint32_t heap_lkey;        /* local key of the heap's registration */
   uint32_t reserved0;
   uint64_t teams;            /* 0 until teams are made */
-  uint8_t reserved[112];
+  uint8_t reserved[120];
 };
 
 /* The sync area: symmetric, inside the heap, zeroed at init. Line r of the rounds is written only by PE (me - 2^r); line

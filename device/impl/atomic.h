@@ -1,0 +1,191 @@
+/* Atomics: executed by the job's atomic domain, whatever engine the context uses, because NIC and core atomics are not atomic to one
+ * another. Used by the shmem_atomic_* names and by signals with ADD (signal.h).
+ *
+ * NIC domain: the target's NIC, for oneself too (a queue pair connected to oneself). It knows fetch-add and compare-and-swap of 8 bytes;
+ * the rest is made of them: a 32-bit add in the upper half of a word is one fetch-add of x << 32, everything else a bounded
+ * compare-and-swap loop with back-off on the containing word. Core domain (950 only): AtomicAdd, AtomicCas, AtomicExch on the mapped word.
+ */
+#ifndef SHMEM_IMPL_ATOMIC_H
+#define SHMEM_IMPL_ATOMIC_H
+
+#include "rma.h"
+
+namespace shmem_impl {
+
+constexpr uint32_t BACKOFF_MAX = 1024; /* looks at the clock between two attempts of a contended loop, at most */
+
+enum amo { AMO_ADD, AMO_SET, AMO_COMPARE_SWAP };
+
+/* Where the atomic happens. `shift`: bit position of the operand in its 8-byte word (NIC domain). */
+struct target {
+  uint64_t offset;
+  uint64_t address; /* mapped address, core domain */
+  uint32_t size, shift;
+  queue* pair;
+};
+
+/* Checks, and finds the queue pair or the mapped address. */
+__aicore__ inline bool aim(state& s, uint64_t symmetric, uint32_t size, int pe, target& t) {
+  if (!check_pe(s, pe) || !check_range(s, symmetric, size, pe, t.offset) || !check_align(s, symmetric, size, pe)) return false;
+  t.size = size;
+  t.shift = 0;
+  t.pair = nullptr;
+  if (s.domain == SHMEM_DOMAIN_NIC) {
+    if ((s.flags & SHMEM_CTX_NIC_ATOMICS) == 0) {
+      fail(s, SHMEM_E_ATOMICS, pe, t.offset, s.domain);
+      return false;
+    }
+    if (size == 4) {
+      t.shift = (t.offset & 4) != 0 ? 32 : 0;
+      t.offset &= ~uint64_t(7);
+    }
+    t.pair = queue_toward(s, pe);
+    return t.pair != nullptr;
+  }
+#if __NPU_ARCH__ == 3510
+  const peer* entry = find_peer(s, pe);
+  if (entry == nullptr) return false;
+  if (entry->mapped == 0) {
+    fail(s, SHMEM_E_UNREACHABLE, pe, SHMEM_ENGINE_MAPPED, entry->engines);
+    return false;
+  }
+  t.address = entry->mapped + t.offset;
+  return before_mapped(s, pe);
+#else
+  fail(s, SHMEM_E_ATOMICS, pe, t.offset, s.domain);
+  return false;
+#endif
+}
+
+/* One fetch-add or compare-and-swap of the containing word, waited for. */
+__aicore__ inline bool nic_word(state& s, queue& q, uint32_t opcode, uint64_t offset, uint64_t operand, uint64_t compare, uint64_t& old) {
+  uint64_t line;
+  if (!stage_atomic(s, q, opcode, offset, operand, compare, line) || !poll_to(s, q, q.head)) return false;
+  old = load<uint64_t>(line);
+  return true;
+}
+
+__aicore__ inline uint64_t field(uint64_t word, const target& t) { return t.size == 8 ? word : (word >> t.shift) & 0xffffffffu; }
+
+__aicore__ inline uint64_t with_field(uint64_t word, const target& t, uint64_t value) {
+  if (t.size == 8) return value;
+  return (word & ~(uint64_t(0xffffffffu) << t.shift)) | ((value & 0xffffffffu) << t.shift);
+}
+
+/* Looks at the clock 1, 2, 4, ... times, so that contenders on one word get out of step. */
+__aicore__ inline void back_off(uint32_t& looks) {
+  for (uint32_t i = 0; i < looks; ++i) now();
+  if (looks < BACKOFF_MAX) looks *= 2;
+}
+
+/* Changes the word until no other atomic came between reading and writing it. */
+__aicore__ inline uint64_t nic_loop(state& s, const target& t, amo what, uint64_t value, uint64_t compare, int pe) {
+  queue& q = *t.pair;
+  uint64_t word;
+  if (t.size == 8 && what == AMO_COMPARE_SWAP) {
+    return nic_word(s, q, OPCODE_COMPARE_SWAP, t.offset, value, compare, word) ? word : 0;
+  }
+  if (!nic_word(s, q, OPCODE_FETCH_ADD, t.offset, 0, 0, word)) return 0;
+  patience wait;
+  uint32_t looks = 1;
+  while (true) {
+    uint64_t old = field(word, t);
+    if (what == AMO_COMPARE_SWAP && old != compare) return old;
+    uint64_t wanted = with_field(word, t, what == AMO_ADD ? old + value : value);
+    uint64_t seen;
+    if (!nic_word(s, q, OPCODE_COMPARE_SWAP, t.offset, wanted, word, seen)) return 0;
+    if (seen == word) return old;
+    word = seen;
+    back_off(looks);
+    if (!wait.more(s, pe, WAIT_ATOMIC, t.offset)) return 0;
+  }
+}
+
+/* Adds. Without `fetch` the request is only rung, and a fence or quiet completes it. */
+__aicore__ inline uint64_t nic_add(state& s, const target& t, uint64_t value, bool fetch, int pe) {
+  /* A carry out of the lower half would reach the upper half; out of the upper half it leaves the word. 0 carries nothing. */
+  if (t.size == 4 && t.shift == 0 && value != 0) return nic_loop(s, t, AMO_ADD, value, 0, pe);
+  queue& q = *t.pair;
+  uint64_t operand = t.size == 8 ? value : (value & 0xffffffffu) << t.shift;
+  if (fetch) {
+    uint64_t old;
+    return nic_word(s, q, OPCODE_FETCH_ADD, t.offset, operand, 0, old) ? field(old, t) : 0;
+  }
+  uint64_t line;
+  if (stage_atomic(s, q, OPCODE_FETCH_ADD, t.offset, operand, 0, line)) commit(s, q);
+  return 0;
+}
+
+#if __NPU_ARCH__ == 3510
+__aicore__ inline uint64_t core_amo(const target& t, amo what, uint64_t value, uint64_t compare) {
+  if (t.size == 8) {
+    __gm__ uint64_t* word = reinterpret_cast<__gm__ uint64_t*>(t.address);
+    if (what == AMO_ADD) return AscendC::AtomicAdd<uint64_t>(word, value);
+    if (what == AMO_SET) return AscendC::AtomicExch<uint64_t>(word, value);
+    return AscendC::AtomicCas<uint64_t>(word, compare, value);
+  }
+  __gm__ uint32_t* word = reinterpret_cast<__gm__ uint32_t*>(t.address);
+  if (what == AMO_ADD) return AscendC::AtomicAdd<uint32_t>(word, uint32_t(value));
+  if (what == AMO_SET) return AscendC::AtomicExch<uint32_t>(word, uint32_t(value));
+  return AscendC::AtomicCas<uint32_t>(word, uint32_t(compare), uint32_t(value));
+}
+#endif
+
+/* The one entry of all atomics: the old value, where `fetch` asks for it; 0 after an error. */
+__aicore__ inline uint64_t atomic(state& s, uint64_t symmetric, uint32_t size, amo what, uint64_t value, uint64_t compare, bool fetch,
+                                  int pe) {
+  target t;
+  if (!aim(s, symmetric, size, pe, t)) return 0;
+#if __NPU_ARCH__ == 3510
+  if (s.domain == SHMEM_DOMAIN_CORE) return core_amo(t, what, value, compare);
+#endif
+  if (what == AMO_ADD) return nic_add(s, t, value, fetch, pe);
+  return nic_loop(s, t, what, value, compare, pe);
+}
+
+template <typename T>
+__aicore__ inline T atomic_on(const __gm__ T* dst, amo what, T value, T compare, bool fetch, int pe) {
+  static_assert((sizeof(T) == 4 || sizeof(T) == 8) && T(1) / T(2) == T(0), "atomics take 32- and 64-bit integers");
+  state& s = block_state;
+  if (!enter(s, SHMEM_OP_ATOMIC)) return T(0);
+  using bits = bits_of<T>;
+  uint64_t old = atomic(s, address_of(dst), sizeof(T), what, bit_cast<bits>(value), bit_cast<bits>(compare), fetch, pe);
+  return bit_cast<T>(bits(old));
+}
+
+}  // namespace shmem_impl
+
+template <typename T>
+__aicore__ inline T shmem_atomic_fetch(const __gm__ T* src, int pe) {
+  return shmem_impl::atomic_on<T>(src, shmem_impl::AMO_ADD, T(0), T(0), true, pe);
+}
+template <typename T>
+__aicore__ inline void shmem_atomic_set(__gm__ T* dst, shmem_same<T> value, int pe) {
+  shmem_impl::atomic_on<T>(dst, shmem_impl::AMO_SET, value, T(0), false, pe);
+}
+template <typename T>
+__aicore__ inline void shmem_atomic_add(__gm__ T* dst, shmem_same<T> value, int pe) {
+  shmem_impl::atomic_on<T>(dst, shmem_impl::AMO_ADD, value, T(0), false, pe);
+}
+template <typename T>
+__aicore__ inline void shmem_atomic_inc(__gm__ T* dst, int pe) {
+  shmem_impl::atomic_on<T>(dst, shmem_impl::AMO_ADD, T(1), T(0), false, pe);
+}
+template <typename T>
+__aicore__ inline T shmem_atomic_fetch_add(__gm__ T* dst, shmem_same<T> value, int pe) {
+  return shmem_impl::atomic_on<T>(dst, shmem_impl::AMO_ADD, value, T(0), true, pe);
+}
+template <typename T>
+__aicore__ inline T shmem_atomic_fetch_inc(__gm__ T* dst, int pe) {
+  return shmem_impl::atomic_on<T>(dst, shmem_impl::AMO_ADD, T(1), T(0), true, pe);
+}
+template <typename T>
+__aicore__ inline T shmem_atomic_swap(__gm__ T* dst, shmem_same<T> value, int pe) {
+  return shmem_impl::atomic_on<T>(dst, shmem_impl::AMO_SET, value, T(0), true, pe);
+}
+template <typename T>
+__aicore__ inline T shmem_atomic_compare_swap(__gm__ T* dst, shmem_same<T> cond, shmem_same<T> value, int pe) {
+  return shmem_impl::atomic_on<T>(dst, shmem_impl::AMO_COMPARE_SWAP, value, cond, true, pe);
+}
+
+#endif

@@ -1,0 +1,79 @@
+/* The mapped engine: MTE copies and uncached scalar access through a peer's mapped heap. Knows addresses of this core only, no PEs and
+ * no completion rings. Used by rma.h, signal.h, collect.h.
+ *
+ * A GM to GM copy goes through UB: MTE2 fills one tile while MTE3 empties the other. Each tile has its event id for both directions;
+ * every flag set here is waited for here, so none is left when a call returns. Small values never go through the data cache, whose
+ * write-back carries 64 bytes and would overwrite the neighbours of the value.
+ */
+#ifndef SHMEM_IMPL_MAPPED_H
+#define SHMEM_IMPL_MAPPED_H
+
+#include "wait.h"
+
+namespace shmem_impl {
+
+/* Copies `bytes` from one GM address to another, any alignment. On return all copies are issued; copies_in_done says when the source
+ * may change, copies_out_done when the target has it. */
+__aicore__ inline void copy_gm(state& s, uint64_t to, uint64_t from, uint64_t bytes) {
+  s.count.mapped_bytes += bytes;
+  int32_t events[2] = {s.event0, s.event1};
+  uint32_t turn = 0;
+  uint32_t in_use = 0; /* tiles whose copy out has been marked and not yet waited for */
+  while (bytes > 0) {
+    uint32_t part = bytes < s.tile_bytes ? uint32_t(bytes) : s.tile_bytes;
+    int32_t event = events[turn];
+    AscendC::LocalTensor<uint8_t> tile = ub_tensor<uint8_t>(s.tile[turn], s.tile_bytes);
+    if (in_use == 2) {
+      tile_free(event);
+      in_use = 1;
+    }
+    copy_in(tile, from, part);
+    tile_filled(event);
+    copy_out(to, tile, part);
+    tile_leaving(event);
+    in_use += 1;
+    turn ^= 1;
+    from += part;
+    to += part;
+    bytes -= part;
+  }
+  /* Oldest first: with two in use it is the tile whose turn would be next. */
+  if (in_use == 2) tile_free(events[turn]);
+  if (in_use >= 1) tile_free(events[turn ^ 1]);
+}
+
+/* UB to GM. The caller has made the UB data ready for MTE3, as for DataCopy. */
+__aicore__ inline void copy_ub_to_gm(state& s, uint64_t to, const AscendC::LocalTensor<uint8_t>& from, uint64_t bytes) {
+  s.count.mapped_bytes += bytes;
+  uint32_t at = 0;
+  while (bytes > 0) {
+    uint32_t part = bytes < COPY_PAD_MAX ? uint32_t(bytes) : COPY_PAD_MAX;
+    copy_out(to, from[at], part);
+    at += part;
+    to += part;
+    bytes -= part;
+  }
+}
+
+/* GM to UB. */
+__aicore__ inline void copy_gm_to_ub(state& s, const AscendC::LocalTensor<uint8_t>& to, uint64_t from, uint64_t bytes) {
+  s.count.mapped_bytes += bytes;
+  uint32_t at = 0;
+  while (bytes > 0) {
+    uint32_t part = bytes < COPY_PAD_MAX ? uint32_t(bytes) : COPY_PAD_MAX;
+    copy_in(to[at], from, part);
+    at += part;
+    from += part;
+    bytes -= part;
+  }
+}
+
+/* All that this core wrote through mapped addresses, copies and stores, is at its target for whoever looks afterwards. */
+__aicore__ inline void drain_mapped(state& s) {
+  copies_out_done(s.event0);
+  stores_done();
+}
+
+}  // namespace shmem_impl
+
+#endif

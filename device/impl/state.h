@@ -1,0 +1,182 @@
+/* What one core knows while it holds a context: one struct in block-local storage. Also the first error of the core, and the checks
+ * that every call begins with. Filled by shmem_attach (impl/attach.h); used by all files of device/impl/.
+ *
+ * Who writes what in GM: this core alone writes its shmem_core lines, its shmem_error line and the third line of its shmem_qp
+ * structures. All of that goes by uncached stores, so no line is ever dirty in a data cache and two cores never meet in one line.
+ */
+#ifndef SHMEM_IMPL_STATE_H
+#define SHMEM_IMPL_STATE_H
+
+#include "port.h"
+#include "wqe.h"
+
+namespace shmem_impl {
+
+constexpr uint64_t ATTACHED = 0x6e7073686d656d31; /* any value that chance does not leave in storage */
+constexpr uint32_t BATCH = 32;                    /* work requests staged per queue pair before they are rung */
+constexpr uint32_t STAGE_BYTES = BATCH * WQE_BYTES;
+constexpr uint32_t MAX_QUEUES = 8;                /* queue pairs whose counters and staging lines are held at once */
+constexpr uint32_t PEER_CACHE = 16;               /* peers whose entry is held; power of two */
+constexpr uint32_t TILE_ALIGN = 512;              /* bytes; GM bursts of that size are the fastest */
+constexpr uint32_t TILE_MIN = 512;                /* bytes; smallest copy tile that shmem_attach accepts */
+constexpr uint64_t MESSAGE_LIMIT = 1ull << 31;    /* bytes a request; the format's own limit */
+
+/* A queue pair in use: its constants, its counters, its batch in UB. head counts staged requests too; published = head - staged. */
+struct queue {
+  uint64_t line; /* GM address of its shmem_qp; 0: slot free */
+  int32_t pe;
+  uint32_t stage; /* UB offset of its BATCH staging lines */
+  uint32_t staged;
+  uint32_t open; /* SHMEM_QP_OPEN_* */
+  uint64_t head, tail, consumed, told; /* requests filled, complete; completions consumed, consumer index told to the NIC */
+  uint64_t bounce_head;
+  uint64_t bounce_last[2]; /* request that used each half of the bounce ring last: reusable when tail reaches it */
+  uint64_t fenced;         /* requests before this index come before mapped accesses issued from now on; 0: none */
+  uint64_t last_word0;     /* word 0 of the newest staged request, to be marked signaled */
+  uint64_t used;           /* clock of the least-recently-used choice */
+  uint64_t ring, completions, ring_doorbell, completion_doorbell, results, bounce;
+  uint64_t remote_base; /* the peer's heap as its NIC knows it */
+  uint32_t remote_key, scratch_key;
+  uint32_t qpn, cqn, service_level;
+  uint32_t depth, log2_depth, completion_depth, completion_stride, limit; /* limit: requests that may be outstanding */
+  uint32_t n_results, bounce_size;
+  uint32_t strong; /* 1: a fence passed over open responses, the next request carries SO */
+};
+
+struct peer {
+  int32_t pe; /* -1: entry empty */
+  uint32_t engines;
+  uint64_t mapped;
+};
+
+struct state {
+  uint64_t attached;
+  int32_t my_pe, n_pes;
+  uint32_t core, cores; /* this core; cores of the launch that may communicate */
+  uint64_t heap_base, heap_size, peers, qps, core_line, core_lines, error_line, error_lines, abort_line, sync_offset;
+  uint64_t timeout_ticks, max_message;
+  uint32_t domain, default_engine, engine, flags, heap_key;
+  uint32_t error; /* enum shmem_code; nothing is done once it is set */
+  uint32_t op;    /* enum shmem_op: the call in progress */
+  uint32_t sync;  /* 1: requests staged now are counted as synchronisation */
+  int32_t event0, event1;
+  uint32_t tile[2], tile_bytes;
+  uint32_t n_queues, last_queue;
+  uint64_t clock;
+  uint64_t epoch;
+  uint32_t left_open, left_fenced; /* requests of queue pairs that are not in `queues`: open; before a fence */
+  uint32_t fences;                 /* 1: a fence passed over open requests of some queue pair */
+  struct shmem_core count;         /* line 1 only: added up here, stored at the end */
+  queue queues[MAX_QUEUES];
+  peer peer_cache[PEER_CACHE];
+};
+
+SHMEM_BLOCK_LOCAL state block_state;
+
+/* Latches the first error of this core, in block-local storage and in GM; `code` is stored last, so the host never reads half of it. */
+__aicore__ inline void fail(state& s, uint32_t code, int32_t pe, uint64_t detail0 = 0, uint64_t detail1 = 0, uint32_t qpn = 0,
+                            uint32_t syndrome = 0) {
+  if (s.error != SHMEM_OK) return;
+  s.error = code;
+  uint64_t line = s.error_line;
+  if (line == 0 || load<uint32_t>(line + SHMEM_OFFSET(shmem_error, code)) != SHMEM_OK) return;
+  store<int32_t>(line + SHMEM_OFFSET(shmem_error, pe), pe);
+  store<uint32_t>(line + SHMEM_OFFSET(shmem_error, qpn), qpn);
+  store<uint32_t>(line + SHMEM_OFFSET(shmem_error, syndrome), syndrome);
+  store<uint32_t>(line + SHMEM_OFFSET(shmem_error, op), s.op);
+  store<uint32_t>(line + SHMEM_OFFSET(shmem_error, core), s.core);
+  store<uint64_t>(line + SHMEM_OFFSET(shmem_error, tick), now());
+  store<uint64_t>(line + SHMEM_OFFSET(shmem_error, detail0), detail0);
+  store<uint64_t>(line + SHMEM_OFFSET(shmem_error, detail1), detail1);
+  stores_done();
+  store<uint32_t>(line + SHMEM_OFFSET(shmem_error, code), code);
+  stores_done();
+}
+
+/* The first line of every call: false when there is nothing to do any more. A call without shmem_attach is a mistake in the kernel
+ * that nothing else could report, so it traps. */
+__aicore__ inline bool enter(state& s, uint32_t op) {
+  if (s.attached != ATTACHED) {
+    AscendC::Trap();
+    return false;
+  }
+  s.op = op;
+  return s.error == SHMEM_OK;
+}
+
+__aicore__ inline bool check_pe(state& s, int pe) {
+  if (pe >= 0 && pe < s.n_pes) return true;
+  fail(s, SHMEM_E_PE, pe, uint64_t(int64_t(pe)), uint64_t(s.n_pes));
+  return false;
+}
+
+/* Offset in the heap of `bytes` bytes at a symmetric address; false, and an error, when they are not all in it. */
+__aicore__ inline bool check_range(state& s, uint64_t address, uint64_t bytes, int pe, uint64_t& offset) {
+  offset = address - s.heap_base; /* wraps for addresses below the heap, which makes it larger than any heap */
+  if (offset <= s.heap_size && bytes <= s.heap_size - offset) return true;
+  fail(s, SHMEM_E_BOUNDS, pe, offset, bytes);
+  return false;
+}
+
+/* Bytes of n elements; false, and an error, when that is more than any heap. */
+__aicore__ inline bool check_count(state& s, uint64_t n, uint32_t size, int pe, uint64_t& bytes) {
+  bytes = n * size;
+  if (n <= s.heap_size / size) return true;
+  fail(s, SHMEM_E_BOUNDS, pe, n, size);
+  return false;
+}
+
+__aicore__ inline bool check_align(state& s, uint64_t address, uint32_t size, int pe) {
+  if ((address & (size - 1)) == 0) return true;
+  fail(s, SHMEM_E_ALIGN, pe, address, size);
+  return false;
+}
+
+/* Whether `bytes` bytes at a local GM address lie in the heap, the only region registered with the NIC. */
+__aicore__ inline bool registered(const state& s, uint64_t address, uint64_t bytes) {
+  uint64_t offset = address - s.heap_base;
+  return offset <= s.heap_size && bytes <= s.heap_size - offset;
+}
+
+template <typename T>
+__aicore__ inline uint64_t address_of(const __gm__ T* pointer) {
+  return reinterpret_cast<uint64_t>(pointer);
+}
+
+/* The peer's entry, read once and kept. nullptr, and an error, when the host's table does not look like this header's. */
+__aicore__ inline const peer* find_peer(state& s, int pe) {
+  peer& entry = s.peer_cache[uint32_t(pe) & (PEER_CACHE - 1)];
+  if (entry.pe == pe) return &entry;
+  uint64_t line = s.peers + uint64_t(pe) * sizeof(struct shmem_peer);
+  if (load<uint32_t>(line + SHMEM_OFFSET(shmem_peer, magic)) != SHMEM_ABI_MAGIC ||
+      load<uint16_t>(line + SHMEM_OFFSET(shmem_peer, version)) != SHMEM_ABI_VERSION ||
+      load<uint16_t>(line + SHMEM_OFFSET(shmem_peer, size)) != sizeof(struct shmem_peer)) {
+    fail(s, SHMEM_E_ABI, pe, line);
+    return nullptr;
+  }
+  entry.pe = pe;
+  entry.engines = load<uint32_t>(line + SHMEM_OFFSET(shmem_peer, engines));
+  entry.mapped = load<uint64_t>(line + SHMEM_OFFSET(shmem_peer, mapped));
+  if (pe == s.my_pe) {
+    entry.mapped = s.heap_base;
+    entry.engines |= SHMEM_ENGINE_MAPPED;
+  }
+  if (entry.mapped == 0) entry.engines &= ~SHMEM_ENGINE_MAPPED;
+  return &entry;
+}
+
+/* The engine toward a PE: the one that the context asks for, or mapped where it exists. 0, and an error, when none reaches it. */
+__aicore__ inline uint32_t choose_engine(state& s, int pe, const peer*& entry) {
+  entry = find_peer(s, pe);
+  if (entry == nullptr) return 0;
+  uint32_t asked = s.engine != SHMEM_ENGINE_AUTO ? s.engine : s.default_engine;
+  uint32_t reach = asked == SHMEM_ENGINE_AUTO ? entry->engines : (entry->engines & asked);
+  if (reach & SHMEM_ENGINE_MAPPED) return SHMEM_ENGINE_MAPPED;
+  if (reach & SHMEM_ENGINE_ROCE) return SHMEM_ENGINE_ROCE;
+  fail(s, SHMEM_E_UNREACHABLE, pe, asked, entry->engines);
+  return 0;
+}
+
+}  // namespace shmem_impl
+
+#endif

@@ -1,0 +1,47 @@
+/* Bounded waiting: every loop of the library that waits for somebody else asks `patience::more` between two looks. Used by queue.h
+ * (completions, ring space), point.h (wait_until), collect.h (barriers), atomic.h (compare-and-swap loops).
+ */
+#ifndef SHMEM_IMPL_WAIT_H
+#define SHMEM_IMPL_WAIT_H
+
+#include "state.h"
+
+namespace shmem_impl {
+
+/* What was waited for: detail0 of SHMEM_E_TIMEOUT. detail1 says which: a request index, an address, a core, an epoch. */
+constexpr uint64_t WAIT_COMPLETION = 1;
+constexpr uint64_t WAIT_VALUE = 2;
+constexpr uint64_t WAIT_CORE = 3;
+constexpr uint64_t WAIT_PE = 4;
+constexpr uint64_t WAIT_ATOMIC = 5;
+
+constexpr uint32_t LOOKS_PER_CHECK = 16; /* looks between two readings of the clock and the abort line */
+
+/* One wait. The clock is first read after LOOKS_PER_CHECK looks, so a wait that ends at once costs no clock. */
+struct patience {
+  uint64_t begin = 0;
+  uint32_t looks = 0;
+
+  /* False when the wait must end: the time is over or the host wrote the abort line. The error is recorded. */
+  __aicore__ inline bool more(state& s, int pe, uint64_t what, uint64_t which) {
+    looks = looks + 1;
+    if ((looks & (LOOKS_PER_CHECK - 1)) != 0) return true;
+    uint32_t abort = load<uint32_t>(s.abort_line + SHMEM_OFFSET(shmem_abort, code));
+    if (abort != SHMEM_OK) {
+      fail(s, SHMEM_E_ABORT, load<int32_t>(s.abort_line + SHMEM_OFFSET(shmem_abort, pe)), what, which);
+      return false;
+    }
+    uint64_t tick = now();
+    if (begin == 0) {
+      begin = tick;
+    } else if (tick - begin > s.timeout_ticks) {
+      fail(s, SHMEM_E_TIMEOUT, pe, what, which);
+      return false;
+    }
+    return true;
+  }
+};
+
+}  // namespace shmem_impl
+
+#endif
