@@ -12,13 +12,22 @@
 //   npusim/mte.h         how copies move bytes, late copies
 //   npusim/copy.h        DataCopy, DataCopyPad
 //   npusim/sync.h        flags, barriers, SyncAll
+//   npusim/queue.h       TPipe, TBuf, TQue
+//   npusim/vector.h      vector operations, count form; cast.h, reduce.h; repeat.h has the repeat form
+//   npusim/intrinsics.h  raw intrinsics
 //   npusim/system.h      indices, system counter, printf, assertions
 //   npusim/kernel.h      the trampoline; only for the generated translation unit
 #ifndef NPUSIM_KERNEL_OPERATOR_H
 #define NPUSIM_KERNEL_OPERATOR_H
 
+#include "npusim/cast.h"
 #include "npusim/copy.h"
+#include "npusim/intrinsics.h"
+#include "npusim/queue.h"
+#include "npusim/reduce.h"
+#include "npusim/repeat.h"
 #include "npusim/sync.h"
 #include "npusim/system.h"
+#include "npusim/vector.h"
 
 #endif

@@ -67,6 +67,7 @@ inline void atomic_to_gm(uint64_t target, const uint8_t *source, uint32_t bytes,
 
 inline void check_atomic(uint64_t target, uint64_t bytes, AtomicType type, const char *operation, Site site) {
   const uint32_t element = atomic_bytes(type);
+  if (type == AtomicType::NONE) broken(site, "%s: set_atomic_add is on without an element type; call one of set_atomic_s8 to set_atomic_f32", operation);
   if (target % element != 0 || bytes % element != 0)
     broken(site, "%s while SetAtomic%s is on: address 0x%llx and %llu bytes must be multiples of its %u-byte type", operation,
            state().atomic_op == AtomicOp::ADD ? "Add" : state().atomic_op == AtomicOp::MAX ? "Max" : "Min", (unsigned long long)target,

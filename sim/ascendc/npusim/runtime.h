@@ -73,6 +73,8 @@ struct State {
   Site atomic_site;
   // Flags: bit an event id, for each pair of pipes; where each was set; for MTE3, how many copies were queued before it.
   uint8_t flags[N_PIPES][N_PIPES];
+  uint8_t event_taken[N_PIPES][N_PIPES]; // AllocEventID
+  uint64_t pipe_end;                     // UB bytes that TPipe has given out
   Site flag_site[N_PIPES][N_PIPES][N_EVENTS];
   uint64_t flag_copies[N_PIPES][N_EVENTS];
   // Late copies: [done, queued) are outstanding.
@@ -204,6 +206,9 @@ inline void reserve(uint32_t ub_offset, uint32_t bytes, uint32_t event_bits, NPU
   if (bytes != 0 && (uint64_t)ub_offset + bytes > s.ub_size)
     broken(site, "UB bytes [%u, %llu) claimed for a library end behind the unified buffer (%llu bytes)", ub_offset,
            (unsigned long long)ub_offset + bytes, (unsigned long long)s.ub_size);
+  if (bytes != 0 && s.pipe_end > ub_offset)
+    broken(site, "UB bytes [%u, %llu) claimed for a library are in use: TPipe has given out [0, %llu); give the library another range", ub_offset,
+           (unsigned long long)ub_offset + bytes, (unsigned long long)s.pipe_end);
   s.claimed_begin = ub_offset;
   s.claimed_end = (uint64_t)ub_offset + bytes;
   s.claimed_events = event_bits;
