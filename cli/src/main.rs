@@ -1,2 +1,85 @@
-//! Stub.
-fn main() {}
+//! The `npushmem` program: starts jobs, runs the graph aggregation, and says what this machine has.
+//!
+//! What it is not: the library. It prints, exits and starts processes; everything else is in the crate npushmem.
+
+mod doctor;
+mod failure;
+mod features;
+mod gnn;
+mod graph;
+mod info;
+mod launch;
+mod plan;
+mod progress;
+mod random;
+mod reference;
+mod run;
+#[cfg(test)]
+mod testdata;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use failure::{Failure, BAD_INPUT};
+use tracing_subscriber::EnvFilter;
+
+/// SHMEM for Ascend NPUs, driven by the device. Runs on an emulated NPU where there is none.
+#[derive(Debug, Parser)]
+#[command(name = "npushmem", version, propagate_version = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Run(run::RunArgs),
+    Gnn(gnn::GnnArgs),
+    Info(info::InfoArgs),
+    Doctor(doctor::DoctorArgs),
+    #[command(name = "gnn-pe", hide = true)]
+    GnnPe(gnn::WorkerArgs),
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    // NPUSHMEM_LOG=debug shows what the library does.
+    let filter = EnvFilter::try_from_env("NPUSHMEM_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false).without_time().init();
+    let result = match cli.command {
+        Command::Run(args) => run::run(args),
+        Command::Gnn(args) => gnn::run(args),
+        Command::Info(args) => info::run(args),
+        Command::Doctor(args) => doctor::run(args),
+        Command::GnnPe(args) => gnn::run_worker(args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => end(&failure),
+    }
+}
+
+fn end(failure: &Failure) -> ExitCode {
+    if let Some(line) = failure.line() {
+        eprintln!("npushmem: {line}");
+    }
+    ExitCode::from(failure.code)
+}
+
+/// Help and version go to stdout as clap has them; a wrong command line is one line on stderr.
+fn usage(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() || error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        let code = if error.use_stderr() { BAD_INPUT } else { 0 };
+        // A closed stdout is nothing to complain about.
+        let _ = error.print();
+        return ExitCode::from(code);
+    }
+    let text = error.to_string();
+    let first: Vec<&str> = text.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more")).collect();
+    let message = first.join("\n");
+    let message = message.trim().trim_start_matches("error: ");
+    end(&Failure::input(format!("{message}\n`npushmem --help` shows what is accepted")))
+}
