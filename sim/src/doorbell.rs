@@ -5,7 +5,6 @@
 //! completion queues alike. The launch code tells blocks the range and calls [`ring`] for stores into it; HCCP puts register addresses into
 //! the queue information. This file knows nothing of rings: the NIC decodes the value.
 
-use std::ffi::c_void;
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 use npushmem_roce::doorbell::{Doorbell, REGISTER_OFFSET};
@@ -59,7 +58,7 @@ static PAGES_OF_PROCESS: LazyLock<Result<Pages, String>> = LazyLock::new(|| {
         format!("cannot reserve {bytes} bytes of addresses for doorbell pages: {error}")
     })?;
     Ok(Pages {
-        begin: begin as *mut c_void as u64,
+        begin: begin as u64,
         nics: (0..PAGES).map(|_| RwLock::new(None)).collect(),
     })
 });

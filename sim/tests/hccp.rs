@@ -17,6 +17,7 @@ const ROLES: &[(&str, fn())] = &[
     ("client", client),
     ("survivor", survivor),
     ("victim", victim),
+    ("mesh", mesh),
     ("own_atomics", own_atomics),
     ("unbound_keys", unbound_keys),
     ("not_connected", not_connected),
@@ -40,6 +41,18 @@ fn two_processes_connect_queue_pairs_and_move_data_by_ringing_doorbells() {
 #[test]
 fn they_do_so_with_a_nic_that_has_a_thread_of_its_own() {
     play(&["server", "client"], &[("NPUSIM_NIC", "thread")]);
+}
+
+#[test]
+fn they_do_so_with_a_nic_that_delays_and_reorders() {
+    for seed in ["chaos:1", "chaos:2", "chaos:3"] {
+        play(&["server", "client"], &[("NPUSIM_NIC", seed)]);
+    }
+}
+
+#[test]
+fn six_processes_connect_all_to_all_three_queue_pairs_a_pair() {
+    play(&["mesh"; MESH as usize], &[]);
 }
 
 #[test]
@@ -225,6 +238,60 @@ fn both_ends(
             "a connection closes once"
         );
         check((hccp().ra_socket_deinit)(socket));
+    }
+    stop_acl();
+}
+
+/// Processes of the mesh.
+const MESH: u32 = 6;
+
+/// One of [`MESH`] processes: it takes the first free number, listens for the higher ones, calls the lower ones, and leaves its number in each
+/// one's memory, by three queue pairs each.
+fn mesh() {
+    const QUEUES: u64 = 3;
+    let board = board();
+    let free =
+        |number: &u32| std::fs::File::create_new(board.join(format!("number {number}"))).is_ok();
+    let me = (0..MESH).find(free).expect("a number");
+    let pe = Pe::start(me);
+    let socket = pe.socket();
+    check(listen(socket, PORT.into()));
+    let others = || (0..MESH).filter(|other| *other != me);
+    for other in others() {
+        if other > me {
+            admit(socket, other, "mesh");
+        } else {
+            dial(socket, other, PORT, "mesh");
+        }
+    }
+    let region = pe.register(pe.memory(4096), 4096, 7).expect("registers");
+    let base = region.addr as u64;
+    let mut queues = Vec::new();
+    for other in others() {
+        let fd = connection(u32::from(other < me), socket, other, "mesh");
+        for which in 0..QUEUES {
+            let queue = pe.queue();
+            queue.bind(&region);
+            queue.connect(fd);
+            queues.push((other, which, queue));
+        }
+    }
+    queues.iter().for_each(|(_, _, queue)| queue.connected());
+    tell(&board, &format!("{me} ready"), &[base, region.rkey.into()]);
+    set_word(base, (me + 1).into());
+    let slot = |pe: u32, which: u64| 64 + 8 * (u64::from(pe) * QUEUES + which);
+    for (other, which, queue) in &mut queues {
+        let numbers = hear(&board, &format!("{other} ready"));
+        let there = numbers[0] + slot(me, *which);
+        let request = SendWqe::write(numbers[1] as u32, there, &[segment(&region, 0, 8)]);
+        assert_eq!(queue.run(request), Status::Ok);
+    }
+    tell(&board, &format!("{me} done"), &[]);
+    for other in others() {
+        hear(&board, &format!("{other} done"));
+        for which in 0..QUEUES {
+            assert_eq!(word(base + slot(other, which)), u64::from(other + 1));
+        }
     }
     stop_acl();
 }
@@ -439,7 +506,7 @@ fn foreign_memory() {
         .register(here.as_ptr() as u64, 512, 7)
         .expect_err("host memory");
     assert!(
-        code == 128_103 && why.contains("device memory"),
+        code == 128_103 && why.contains("device 0's memory"),
         "{code}: {why}"
     );
     let memory = pe.memory(4096);
@@ -466,7 +533,7 @@ fn flush_at_destroy() {
     ));
     assert!(posted.is_err() || one.poll().is_none());
     let before = npusim::hooks::total_counters().nic;
-    assert_eq!(before.errors, 1);
+    assert_eq!(before.errors, 1, "{before:?}");
     one.destroy();
     stop_acl();
 }

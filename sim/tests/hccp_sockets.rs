@@ -203,11 +203,8 @@ fn lonely_exchange() {
     let (lonely, late) = (pe.queue(), pe.queue());
     lonely.connect(there);
     // SAFETY: handles are checked by the callee.
-    assert_ne!(
-        unsafe { (hccp().ra_qp_connect_async)(lonely.handle, there) },
-        0,
-        "it is on its way already"
-    );
+    let again = unsafe { (hccp().ra_qp_connect_async)(lonely.handle, there) };
+    assert_ne!(again, 0, "it is on its way already");
     assert_eq!(lonely.settled(), 2);
     assert!(recent().contains("same order"), "{}", recent());
     // The other end comes too late: it is told at once.
@@ -230,10 +227,8 @@ fn closed_exchange() {
     check(unsafe { (hccp().ra_socket_batch_close)(&mut close, 1) });
     assert_eq!(one.settled(), 4, "{}", recent());
     // SAFETY: handles are checked by the callee.
-    assert_eq!(
-        unsafe { (hccp().ra_qp_connect_async)(other.handle, there) },
-        128_207
-    );
+    let code = unsafe { (hccp().ra_qp_connect_async)(other.handle, there) };
+    assert_eq!(code, 128_207);
     assert!(recent().contains("closed"), "{}", recent());
     stop_acl();
 }
@@ -328,8 +323,6 @@ fn nothing_stays() {
     assert!(why.contains("no open NIC"), "{why}");
     let mut status = 0;
     // SAFETY: the place for the status lives through the call; the handle is checked.
-    assert_ne!(
-        unsafe { (hccp().ra_get_qp_status)(queue.handle, &mut status) },
-        0
-    );
+    let code = unsafe { (hccp().ra_get_qp_status)(queue.handle, &mut status) };
+    assert_ne!(code, 0, "the handle is dead");
 }

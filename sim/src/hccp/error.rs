@@ -175,9 +175,11 @@ pub enum HccpError {
         /// What the allocator said.
         why: String,
     },
-    /// A range that is not device memory.
-    #[error("[{addr:#x}, +{size:#x}) does not lie in one allocation of device memory of this process: register what aclrtMalloc or aclrtMapMem gave")]
+    /// A range that is not the device's memory.
+    #[error("[{addr:#x}, +{size:#x}) does not lie in one piece of device {device}'s memory in this process: register what aclrtMalloc or aclrtMapMem gave, no more, and no peer's")]
     NotDeviceMemory {
+        /// The NIC's device.
+        device: u32,
         /// First byte.
         addr: u64,
         /// Length in bytes.

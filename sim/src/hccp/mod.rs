@@ -28,4 +28,4 @@ mod state;
 mod wire;
 
 pub(crate) use entry::table;
-pub(crate) use state::{nic_counters, nic_diagnostics, release_device, shutdown};
+pub(crate) use state::shutdown;

@@ -178,7 +178,7 @@ impl Shape {
             "1 (NETWORK_OFFLINE, the NIC of the die)",
         )?;
         demand(
-            attrs.version == c::HCCP_QP_EXT_VERSION as i32,
+            attrs.version == c::HCCP_QP_EXT_VERSION,
             "version",
             attrs.version,
             "1",

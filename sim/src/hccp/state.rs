@@ -1,7 +1,7 @@
 //! What HCCP calls of this process have made: which devices run, their NICs, regions and queue pairs, by handle.
 //!
-//! One NIC a device, opened by `ra_rdev_init_v2`. Called by `entry.rs`; the device model calls [`release_device`] and [`shutdown`], the
-//! counters of the process read [`nic_counters`] and [`nic_diagnostics`].
+//! One NIC a device, opened by `ra_rdev_init_v2`. Called by `entry.rs`; aclFinalize calls [`shutdown`]. What the NICs counted and noticed
+//! goes to `crate::hooks`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::Ipv4Addr;
@@ -15,6 +15,7 @@ use super::agent::agent;
 use super::error::HccpError;
 use super::handles;
 use super::queue::{Queue, Shape};
+use crate::hooks::{self, NicSource};
 use crate::{config, doorbell, memory};
 
 /// Seconds that a connection or an exchange may take, when nothing is said.
@@ -144,6 +145,10 @@ pub fn open_nic(device: u32) -> Result<usize, HccpError> {
             return Err(HccpError::AlreadyOpen(device));
         }
         let nic = Nic::open(config)?;
+        hooks::set_nic_source(NicSource {
+            counters: nic_counters,
+            diagnostics: nic_diagnostics,
+        });
         let page = doorbell::attach(&nic).map_err(HccpError::Doorbell)?;
         let handle = handles::next();
         entry.port = Some(Port { handle, nic, page });
@@ -211,19 +216,22 @@ pub fn destroy_queue(handle: usize) -> Result<(), HccpError> {
 }
 
 /// A range and access of `ra_register_mr` or `ra_mr_reg`, checked.
-fn register(nic: &Nic, va: u64, len: u64, bits: i32) -> Result<MrKeys, HccpError> {
+fn register(device: u32, nic: &Nic, va: u64, len: u64, bits: i32) -> Result<MrKeys, HccpError> {
     let flags = bits as u32;
     if flags & !access::ALL != 0 {
         return Err(HccpError::Access {
             access: bits.into(),
         });
     }
-    let place = memory::lookup(va, len)
-        .filter(|region| len > 0 && region.on_device())
-        .ok_or(HccpError::NotDeviceMemory {
-            addr: va,
-            size: len,
-        })?;
+    let own = |region: &memory::Region| {
+        region.kind == memory::Kind::Device && u32::try_from(region.device) == Ok(device)
+    };
+    let place = memory::lookup(va, len).filter(|region| len > 0 && own(region));
+    let place = place.ok_or(HccpError::NotDeviceMemory {
+        device,
+        addr: va,
+        size: len,
+    })?;
     let backing = Backing {
         fd: place.fd,
         offset: place.offset + (va - place.va),
@@ -250,7 +258,7 @@ pub fn register_region(
     bits: i32,
 ) -> Result<(usize, MrKeys), HccpError> {
     let (device, port) = with(|state| state.port(rdma))?;
-    let keys = register(&port.nic, va, len, bits)?;
+    let keys = register(device, &port.nic, va, len, bits)?;
     let handle = handles::next();
     with(|state| {
         state.regions.insert(
@@ -293,17 +301,14 @@ pub fn bind_region(queue: &Queue, va: u64, len: u64, bits: i32) -> Result<MrKeys
     });
     let keys = match known {
         Some(keys) => keys,
-        None => register(queue.nic(), va, len, bits)?,
+        None => register(queue.device(), queue.nic(), va, len, bits)?,
     };
     queue.bind(keys.lkey, known.is_none())?;
     Ok(keys)
 }
 
 /// Ends everything that HCCP made on a device, its NIC included: before the device's memory goes.
-pub(crate) fn release_device(device: i32) {
-    let Ok(device) = u32::try_from(device) else {
-        return;
-    };
+fn release_device(device: u32) {
     agent().close_device(device);
     let (queues, entry) = with(|state| {
         let (gone, kept) = std::mem::take(&mut state.queues)
@@ -326,7 +331,7 @@ pub(crate) fn release_device(device: i32) {
     if let Some(port) = entry.and_then(|entry| entry.port) {
         doorbell::detach(port.page);
         with(|state| {
-            state.retired = sum(state.retired, port.nic.counters());
+            state.retired += port.nic.counters();
             let told = state.told.remove(&device).unwrap_or(0);
             state.untold.extend(
                 port.nic
@@ -343,20 +348,22 @@ pub(crate) fn release_device(device: i32) {
 pub(crate) fn shutdown() {
     let devices: Vec<u32> = with(|state| state.devices.keys().copied().collect());
     for device in devices {
-        release_device(device as i32);
+        release_device(device);
     }
     agent().shutdown();
 }
 
 /// The NIC counters of this process, closed NICs included.
-pub(crate) fn nic_counters() -> NicCounters {
-    let (retired, nics) = with(|state| (state.retired, open_nics(state)));
-    nics.iter()
-        .fold(retired, |total, (_, nic)| sum(total, nic.counters()))
+fn nic_counters() -> NicCounters {
+    let (mut total, nics) = with(|state| (state.retired, open_nics(state)));
+    for (_, nic) in nics {
+        total += nic.counters();
+    }
+    total
 }
 
 /// What the NICs noticed since the last call.
-pub(crate) fn nic_diagnostics() -> Vec<String> {
+fn nic_diagnostics() -> Vec<String> {
     with(|state| {
         let mut lines = std::mem::take(&mut state.untold);
         for (device, nic) in open_nics(state) {
@@ -380,25 +387,6 @@ fn open_nics(state: &State) -> Vec<(u32, Arc<Nic>)> {
         .collect();
     nics.sort_by_key(|(device, _)| *device);
     nics
-}
-
-fn sum(one: NicCounters, other: NicCounters) -> NicCounters {
-    NicCounters {
-        writes: one.writes + other.writes,
-        inline_writes: one.inline_writes + other.inline_writes,
-        reads: one.reads + other.reads,
-        fetch_adds: one.fetch_adds + other.fetch_adds,
-        compare_swaps: one.compare_swaps + other.compare_swaps,
-        others: one.others + other.others,
-        bytes_written: one.bytes_written + other.bytes_written,
-        bytes_read: one.bytes_read + other.bytes_read,
-        completions: one.completions + other.completions,
-        errors: one.errors + other.errors,
-        sq_doorbells: one.sq_doorbells + other.sq_doorbells,
-        cq_doorbells: one.cq_doorbells + other.cq_doorbells,
-        arm_doorbells: one.arm_doorbells + other.arm_doorbells,
-        refused_doorbells: one.refused_doorbells + other.refused_doorbells,
-    }
 }
 
 #[cfg(test)]
