@@ -116,8 +116,8 @@ pub struct QpAddress {
     pub nonce: u64,
     /// The queue pair.
     pub qpn: u32,
-    /// Zero.
-    pub reserved: u32,
+    /// How often that number was given out, so that a stale address is noticed.
+    pub incarnation: u32,
 }
 
 impl QpAddress {
