@@ -16,7 +16,7 @@ namespace npusim {
 // Runs one block: prepares the state, calls, checks what a kernel must leave behind.
 inline int run_block(npusim_block *block, void (*call)(const void *), const void *arguments) {
   if (block->magic != NPUSIM_MAGIC || block->version != NPUSIM_VERSION || block->size < sizeof(npusim_block)) return NPUSIM_FAULT_RULE;
-  State *s = static_cast<State *>(malloc(sizeof(State)));
+  State *s = static_cast<State *>(aligned_alloc(alignof(State), sizeof(State)));
   if (s == nullptr) {
     block->fault.code = NPUSIM_FAULT_MEMORY;
     __builtin_snprintf(block->fault.message, sizeof(block->fault.message), "no memory for the state of a block (%zu bytes)", sizeof(State));

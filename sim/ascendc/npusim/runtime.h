@@ -21,7 +21,9 @@ namespace npusim {
 struct Site {
   const char *file;
   uint32_t line;
-  static constexpr Site here(const char *file = __builtin_FILE(), uint32_t line = __builtin_LINE()) { return Site{file, line}; }
+  static constexpr Site here(const char *file = __builtin_FILE(), uint32_t line = __builtin_LINE()) {
+    return Site{file[0] == '.' && file[1] == '/' ? file + 2 : file, line};  // clang names the -include'd source ./path
+  }
 };
 #define NPUSIM_SITE ::npusim::Site site = ::npusim::Site::here()
 
