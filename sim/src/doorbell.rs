@@ -117,12 +117,13 @@ pub fn ring(address: u64, value: u64) -> Result<DoorbellKind, String> {
             "a store of {value:#018x} to offset {place:#x} of a doorbell page; its register takes {STORE} bytes at offset {REGISTER:#x} (db_reg of the queue)"
         ));
     }
-    // The NIC is called with the slot free: its own thread or a peer's block may ring meanwhile.
-    let nic = pages.nics[index as usize]
+    // The slot is held meanwhile: a NIC is taken away between two doorbells, not during one.
+    let slot = pages.nics[index as usize]
         .read()
-        .unwrap_or_else(PoisonError::into_inner)
-        .clone();
-    let nic = nic.ok_or_else(|| format!("no open NIC is behind the doorbell page of {address:#x}; its device was reset or finalized"))?;
+        .unwrap_or_else(PoisonError::into_inner);
+    let nic = slot.as_ref().ok_or_else(|| {
+        format!("no open NIC is behind the doorbell page of {address:#x}; its process has finalized ACL")
+    })?;
     nic.doorbell(value).map_err(|error| error.to_string())?;
     Ok(kind(value))
 }

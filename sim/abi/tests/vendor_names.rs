@@ -110,7 +110,9 @@ fn it_exports_the_vendors_names_and_nothing_else() {
     {
         assert!(names.contains(&symbol.name), "{} is missing", symbol.name);
         assert!(
-            symbol.alternative.is_none_or(|other| names.contains(&other)),
+            symbol
+                .alternative
+                .is_none_or(|other| names.contains(&other)),
             "{:?} is missing",
             symbol.alternative
         );

@@ -35,8 +35,6 @@ pub const SOCK_ESOCKCLOSED: c_int = 128_207;
 pub const SOCK_ENODEV: c_int = 228_202;
 /// Socket module: the system refused (by the pattern).
 pub const SOCK_ESYS: c_int = 528_201;
-/// What a caught panic of the emulator is reported as (ACL's internal error).
-pub const INTERNAL: c_int = 500_000;
 
 /// Why an HCCP call failed.
 #[derive(Debug, thiserror::Error)]
