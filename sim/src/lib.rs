@@ -19,6 +19,8 @@
 //! | `NPUSIM_KERNEL_TIMEOUT` | seconds that a kernel may run when its launch sets no limit | 300 |
 //! | `NPUSIM_POISON` | `ends`: large fresh allocations are poisoned at both ends only; `all`: everywhere | `ends` |
 //! | `NPUSIM_CHAOS` | seed for late MTE3 copies; 0 is none | the seed of `NPUSIM_NIC=chaos:SEED` |
+//! | `NPUSIM_CQE_SIZE` | bytes of a completion: 32 as hip08, 64 as hip09 | 32 |
+//! | `NPUSIM_HCCP_TIMEOUT` | seconds that a connection between NICs, or the exchange of a queue pair, may take | 60 |
 //!
 //! # What it cannot do
 //!
@@ -28,7 +30,7 @@ mod acl;
 mod block;
 mod config;
 mod device;
-mod doorbell;
+pub mod doorbell;
 mod error;
 mod event;
 mod fault;
