@@ -98,6 +98,9 @@ __aicore__ inline void attach(GM_ADDR ctx, const shmem_options& options) {
   s.error_line = 0;
   s.core_line = 0;
   s.core = uint32_t(AscendC::GetBlockIdx());
+  s.turn = 0;
+  s.tile_busy[0] = 0;
+  s.tile_busy[1] = 0;
   s.n_queues = 0;
   s.last_queue = 0;
   s.queues[0].line = 0;
@@ -146,6 +149,7 @@ __aicore__ inline void detach() {
   if (s.attached != ATTACHED) return;
   s.op = SHMEM_OP_DETACH;
   if (s.core_line != 0) {
+    retire_tiles(s);
     copies_out_done(s.event0);
     for (uint32_t i = 0; i < s.n_queues; ++i) evict_queue(s, s.queues[i]);
     save_counters(s);

@@ -1,9 +1,10 @@
 /* The mapped engine: MTE copies and uncached scalar access through a peer's mapped heap. Knows addresses of this core only, no PEs and
  * no completion rings. Used by rma.h, signal.h, collect.h.
  *
- * A GM to GM copy goes through UB: MTE2 fills one tile while MTE3 empties the other. Each tile has its event id for both directions;
- * every flag set here is waited for here, so none is left when a call returns. Small values never go through the data cache, whose
- * write-back carries 64 bytes and would overwrite the neighbours of the value.
+ * A GM to GM copy goes through UB: MTE2 fills one tile while MTE3 empties the other, across calls too. Each tile has its event id for both
+ * directions. The flag that says that a tile has left is waited for when the tile is used again, or when the guard ends, so that a call
+ * does not wait for its own copies. Small values never go through the data cache, whose write-back carries 64 bytes and would overwrite
+ * the neighbours of the value.
  */
 #ifndef SHMEM_IMPL_MAPPED_H
 #define SHMEM_IMPL_MAPPED_H
@@ -16,30 +17,30 @@ namespace shmem_impl {
  * may change, copies_out_done when the target has it. */
 __aicore__ inline void copy_gm(state& s, uint64_t to, uint64_t from, uint64_t bytes) {
   s.count.mapped_bytes += bytes;
-  int32_t events[2] = {s.event0, s.event1};
-  uint32_t turn = 0;
-  uint32_t in_use = 0; /* tiles whose copy out has been marked and not yet waited for */
   while (bytes > 0) {
     uint32_t part = bytes < s.tile_bytes ? uint32_t(bytes) : s.tile_bytes;
-    int32_t event = events[turn];
+    uint32_t turn = s.turn;
+    int32_t event = turn == 0 ? s.event0 : s.event1;
     AscendC::LocalTensor<uint8_t> tile = ub_tensor<uint8_t>(s.tile[turn], s.tile_bytes);
-    if (in_use == 2) {
-      tile_free(event);
-      in_use = 1;
-    }
+    if (s.tile_busy[turn] != 0) tile_free(event);
     copy_in(tile, from, part);
     tile_filled(event);
     copy_out(to, tile, part);
     tile_leaving(event);
-    in_use += 1;
-    turn ^= 1;
+    s.tile_busy[turn] = 1;
+    s.turn = turn ^ 1;
     from += part;
     to += part;
     bytes -= part;
   }
-  /* Oldest first: with two in use it is the tile whose turn would be next. */
-  if (in_use == 2) tile_free(events[turn]);
-  if (in_use >= 1) tile_free(events[turn ^ 1]);
+}
+
+/* Waits for the flags that copy_gm has left. */
+__aicore__ inline void retire_tiles(state& s) {
+  if (s.tile_busy[0] != 0) tile_free(s.event0);
+  if (s.tile_busy[1] != 0) tile_free(s.event1);
+  s.tile_busy[0] = 0;
+  s.tile_busy[1] = 0;
 }
 
 /* UB to GM. The caller has made the UB data ready for MTE3, as for DataCopy. */

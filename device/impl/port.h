@@ -99,7 +99,7 @@ __aicore__ inline void tile_filled(int32_t event) {
   AscendC::WaitFlag<AscendC::HardEvent::MTE2_MTE3>(event);
 }
 
-/* Marks that a tile's copy out has been issued; tile_free waits for it, on the MTE2 queue. One to one. */
+/* Marks that a tile's copy out has been issued; tile_free makes the MTE2 queue wait for it. One to one. */
 __aicore__ inline void tile_leaving(int32_t event) { AscendC::SetFlag<AscendC::HardEvent::MTE3_MTE2>(event); }
 __aicore__ inline void tile_free(int32_t event) { AscendC::WaitFlag<AscendC::HardEvent::MTE3_MTE2>(event); }
 

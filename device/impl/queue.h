@@ -116,14 +116,13 @@ __aicore__ inline bool poll_to(state& s, queue& q, uint64_t index) {
   return true;
 }
 
-/* Room for one more request. False after an error. */
+/* Room for one more request; a full batch has been rung by fill. False after an error. */
 __aicore__ inline bool reserve(state& s, queue& q) {
-  if (q.staged == BATCH) commit(s, q);
   if (q.head - q.tail + 1 > q.limit && !poll_to(s, q, q.head + 1 - q.limit)) return false;
   return s.error == SHMEM_OK;
 }
 
-/* Puts a request into the reserved slot. `opens`: SHMEM_QP_OPEN_RESPONSE or SHMEM_QP_OPEN_WRITE. */
+/* Puts a request into the reserved slot, and rings a full batch. `opens`: SHMEM_QP_OPEN_RESPONSE or SHMEM_QP_OPEN_WRITE. */
 __aicore__ inline void fill(state& s, queue& q, const wqe& request, uint32_t opens) {
   uint64_t word0 = request.word[0] | owner_bit(q.head, q.log2_depth);
   if (q.strong != 0) {
@@ -145,6 +144,7 @@ __aicore__ inline void fill(state& s, queue& q, const wqe& request, uint32_t ope
   } else {
     s.count.data_requests += 1;
   }
+  if (q.staged == BATCH) commit(s, q);
 }
 
 /* Makes `slot` hold the queue pair toward `pe`. False, and an error, when there is none that works. */

@@ -61,6 +61,7 @@ struct state {
   uint32_t sync;  /* 1: requests staged now are counted as synchronisation */
   int32_t event0, event1;
   uint32_t tile[2], tile_bytes;
+  uint32_t turn, tile_busy[2]; /* tile of the next copy; 1: its copy out is marked and not yet waited for */
   uint32_t n_queues, last_queue;
   uint64_t clock;
   uint64_t epoch;
