@@ -9,7 +9,6 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use clap::Args;
-use comfy_table::{presets, Table};
 use rustix::fs::{memfd_create, MemfdFlags};
 
 use crate::failure::Failure;
@@ -31,7 +30,8 @@ enum Found {
 
 /// Runs the command.
 pub fn run(_args: DoctorArgs) -> Result<(), Failure> {
-    let checks: [(&str, fn() -> Found); 8] = [
+    type Check = fn() -> Found;
+    let checks: [(&str, Check); 8] = [
         ("anonymous memory (memfd)", memfd),
         ("memory between processes", between_processes),
         ("process watching (pidfd)", pidfd),
@@ -41,36 +41,41 @@ pub fn run(_args: DoctorArgs) -> Result<(), Failure> {
         ("ACL runtime library", acl),
         ("configuration", configuration),
     ];
-    let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
-    table.set_header(["check", "", "found, or what to do"]);
+    let mut report = String::new();
     let mut missing = 0;
     for (name, check) in checks {
         let (mark, text) = match check() {
             Found::Good(text) => ("ok", text),
-            Found::Optional(text) => ("-", text),
+            Found::Optional(text) => ("without", text),
             Found::Missing(text) => {
                 missing += 1;
                 ("missing", text)
             }
         };
-        table.add_row([name, mark, &text]);
+        report += &format!("{mark:<8} {name}: {text}\n");
     }
-    println!("{table}");
+    if missing == 0 {
+        report += "Jobs can run here.\n";
+    }
+    crate::print(&report)?;
     match missing {
-        0 => {
-            println!("Jobs can run here.");
-            Ok(())
-        }
+        0 => Ok(()),
         1 => Err(Failure::failed("1 thing that jobs need is missing")),
-        more => Err(Failure::failed(format!("{more} things that jobs need are missing"))),
+        more => Err(Failure::failed(format!(
+            "{more} things that jobs need are missing"
+        ))),
     }
 }
 
 fn memfd() -> Found {
-    match memfd_create("npushmem-doctor", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING) {
+    match memfd_create(
+        "npushmem-doctor",
+        MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING,
+    ) {
         Ok(_) => Found::Good("can be made".into()),
-        Err(error) => Found::Missing(format!("memfd_create: {error}; needs Linux 3.17 or newer and a sandbox that allows it")),
+        Err(error) => Found::Missing(format!(
+            "memfd_create: {error}; needs Linux 3.17 or newer and a sandbox that allows it"
+        )),
     }
 }
 
@@ -94,16 +99,23 @@ fn between_processes() -> Found {
 }
 
 fn pidfd() -> Found {
-    match rustix::process::pidfd_open(rustix::process::getpid(), rustix::process::PidfdFlags::empty()) {
+    match rustix::process::pidfd_open(
+        rustix::process::getpid(),
+        rustix::process::PidfdFlags::empty(),
+    ) {
         Ok(_) => Found::Good("can be opened".into()),
-        Err(error) => Found::Missing(format!("pidfd_open: {error}; needs Linux 5.3 or newer and a sandbox that allows it")),
+        Err(error) => Found::Missing(format!(
+            "pidfd_open: {error}; needs Linux 5.3 or newer and a sandbox that allows it"
+        )),
     }
 }
 
 fn loopback() -> Found {
     match TcpListener::bind("127.0.0.1:0") {
         Ok(_) => Found::Good("127.0.0.1 can be listened at".into()),
-        Err(error) => Found::Missing(format!("127.0.0.1: {error}; bring the loopback interface up (ip link set lo up)")),
+        Err(error) => Found::Missing(format!(
+            "127.0.0.1: {error}; bring the loopback interface up (ip link set lo up)"
+        )),
     }
 }
 
@@ -123,11 +135,27 @@ fn clang() -> Found {
 
 fn toolkit() -> Found {
     for name in ["ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME"] {
-        let Some(home) = std::env::var_os(name).filter(|home| !home.is_empty()).map(PathBuf::from) else { continue };
-        let places = ["compiler/ccec_compiler/bin/bisheng", "bin/bisheng", "tools/bisheng_compiler/bin/bisheng"];
-        return match places.iter().map(|place| home.join(place)).find(|path| path.is_file()) {
+        let Some(home) = std::env::var_os(name)
+            .filter(|home| !home.is_empty())
+            .map(PathBuf::from)
+        else {
+            continue;
+        };
+        let places = [
+            "compiler/ccec_compiler/bin/bisheng",
+            "bin/bisheng",
+            "tools/bisheng_compiler/bin/bisheng",
+        ];
+        return match places
+            .iter()
+            .map(|place| home.join(place))
+            .find(|path| path.is_file())
+        {
             Some(path) => Found::Good(format!("{} (by {name})", path.display())),
-            None => Found::Optional(format!("{name}={} has no bisheng: kernels for real NPUs cannot be compiled with it", home.display())),
+            None => Found::Optional(format!(
+                "{name}={} has no bisheng: kernels for real NPUs cannot be compiled with it",
+                home.display()
+            )),
         };
     }
     Found::Optional("ASCEND_HOME_PATH is not set: kernels are compiled for the emulated NPU only; on a machine with NPUs source CANN's set_env.sh".into())
@@ -136,13 +164,17 @@ fn toolkit() -> Found {
 fn acl() -> Found {
     match info::acl_library() {
         Ok(text) => Found::Good(text),
-        Err(text) => Found::Optional(format!("{text}: jobs run on the emulated NPU; on a machine with NPUs source CANN's set_env.sh")),
+        Err(text) => Found::Optional(format!(
+            "{text}: jobs run on the emulated NPU; on a machine with NPUs source CANN's set_env.sh"
+        )),
     }
 }
 
 fn configuration() -> Found {
     match npushmem::config::Config::from_env() {
-        Ok(_) => Found::Good("every variable that is set is accepted; `npushmem info` lists them".into()),
+        Ok(_) => {
+            Found::Good("every variable that is set is accepted; `npushmem info` lists them".into())
+        }
         Err(error) => Found::Missing(error.to_string()),
     }
 }

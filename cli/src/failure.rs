@@ -9,11 +9,11 @@ pub const BAD_INPUT: u8 = 2;
 /// Exit code of everything else that went wrong.
 pub const FAILED: u8 = 1;
 
-/// A message for the user (or none, when the user has been told already) and the exit code.
+/// A message for the user and the exit code.
 #[derive(Debug)]
 pub struct Failure {
-    /// Printed in one line; `None` when the cause has been printed already.
-    pub message: Option<String>,
+    /// Printed in one line.
+    pub message: String,
     /// Exit code of the program.
     pub code: u8,
 }
@@ -21,24 +21,29 @@ pub struct Failure {
 impl Failure {
     /// Input that the user can correct: exit code 2.
     pub fn input(message: impl Display) -> Self {
-        Self { message: Some(message.to_string()), code: BAD_INPUT }
+        Self {
+            message: message.to_string(),
+            code: BAD_INPUT,
+        }
     }
 
     /// Anything else: exit code 1.
     pub fn failed(message: impl Display) -> Self {
-        Self { message: Some(message.to_string()), code: FAILED }
-    }
-
-    /// An exit code whose reason has been printed.
-    pub fn silent(code: u8) -> Self {
-        Self { message: None, code }
+        Self {
+            message: message.to_string(),
+            code: FAILED,
+        }
     }
 
     /// The message as one line, whatever the sources of its parts put into it.
-    pub fn line(&self) -> Option<String> {
-        let message = self.message.as_ref()?;
-        let parts: Vec<&str> = message.lines().map(str::trim).filter(|part| !part.is_empty()).collect();
-        Some(parts.join("; "))
+    pub fn line(&self) -> String {
+        let lines: Vec<&str> = self
+            .message
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+            .collect();
+        lines.join("; ")
     }
 }
 
@@ -48,7 +53,10 @@ mod tests {
 
     #[test]
     fn a_message_of_several_lines_is_printed_as_one() {
-        assert_eq!(Failure::input("first\n\n  second \n").line().as_deref(), Some("first; second"));
-        assert_eq!(Failure::silent(3).line(), None);
+        assert_eq!(
+            Failure::input("first\n\n  second \n").line(),
+            "first; second"
+        );
+        assert_eq!(Failure::failed("as it is").line(), "as it is");
     }
 }

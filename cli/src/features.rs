@@ -98,7 +98,12 @@ impl Features {
     /// One feature in f64.
     pub fn value(row: &[u8], dtype: Dtype, column: usize) -> f64 {
         match dtype {
-            Dtype::F32 => f64::from(f32::from_le_bytes([row[4 * column], row[4 * column + 1], row[4 * column + 2], row[4 * column + 3]])),
+            Dtype::F32 => f64::from(f32::from_le_bytes([
+                row[4 * column],
+                row[4 * column + 1],
+                row[4 * column + 2],
+                row[4 * column + 3],
+            ])),
             Dtype::F16 => f64::from(f16::from_le_bytes([row[2 * column], row[2 * column + 1]])),
         }
     }
@@ -127,50 +132,89 @@ impl Features {
     /// Reads a matrix with one row for each of `nodes`; `dim`, when given, must be its number of columns.
     pub fn read(path: &Path, nodes: usize, dim: Option<usize>) -> Result<Self, FeatureError> {
         let name = path.display().to_string();
-        let io = |source| FeatureError::Io { path: name.clone(), source };
+        let io = |source| FeatureError::Io {
+            path: name.clone(),
+            source,
+        };
         let file = File::open(path).map_err(io)?;
         let length = file.metadata().map_err(io)?.len();
         let bar = progress::bytes("features", length);
         let mut reader = BufReader::new(bar.wrap_read(file));
-        let header = NpyHeader::from_reader(&mut reader)
-            .map_err(|source| FeatureError::Io { path: name.clone(), source: std::io::Error::new(source.kind(), format!("is no .npy file that can be read: {source}")) })?;
+        let header = NpyHeader::from_reader(&mut reader).map_err(|source| FeatureError::Io {
+            path: name.clone(),
+            source: std::io::Error::new(
+                source.kind(),
+                format!("is no .npy file that can be read: {source}"),
+            ),
+        })?;
         let (dtype, swapped) = element(&header.dtype()).ok_or_else(|| FeatureError::Kind {
             path: name.clone(),
             found: format!("elements of type {}", header.dtype().descr()),
             expected: "float32 ('<f4') or float16 ('<f2')".to_owned(),
         })?;
         let shape = header.shape().to_vec();
-        let wrong_shape = |expected: String| FeatureError::Shape { path: name.clone(), found: shape_text(&shape), expected };
+        let wrong_shape = |expected: String| FeatureError::Shape {
+            path: name.clone(),
+            found: shape_text(&shape),
+            expected,
+        };
         let columns = dim.map_or("columns".to_owned(), |dim| dim.to_string());
         let fitting = format!("({nodes}, {columns}): one row for each node of the graph");
-        let [rows, found_dim] = shape[..] else { return Err(wrong_shape(fitting)) };
-        if rows != nodes as u64 || found_dim == 0 || dim.is_some_and(|dim| dim as u64 != found_dim) {
+        let [rows, found_dim] = shape[..] else {
+            return Err(wrong_shape(fitting));
+        };
+        if rows != nodes as u64 || found_dim == 0 || dim.is_some_and(|dim| dim as u64 != found_dim)
+        {
             return Err(wrong_shape(fitting));
         }
         if header.order() != Order::C && nodes > 1 && found_dim > 1 {
             let expected = "C order (numpy.ascontiguousarray makes it)".to_owned();
-            return Err(FeatureError::Kind { path: name.clone(), found: "a matrix in Fortran order".to_owned(), expected });
+            return Err(FeatureError::Kind {
+                path: name.clone(),
+                found: "a matrix in Fortran order".to_owned(),
+                expected,
+            });
         }
-        let size = found_dim.checked_mul(rows).and_then(|elements| elements.checked_mul(dtype.bytes() as u64));
+        let size = found_dim
+            .checked_mul(rows)
+            .and_then(|elements| elements.checked_mul(dtype.bytes() as u64));
         let Some(size) = size.filter(|&size| size <= length) else {
-            return Err(wrong_shape(format!("no more than the file's {length} bytes can hold")));
+            return Err(wrong_shape(format!(
+                "no more than the file's {length} bytes can hold"
+            )));
         };
         let mut bytes = vec![0; size as usize];
-        reader.read_exact(&mut bytes).map_err(|source| FeatureError::Io {
-            path: name.clone(),
-            source: std::io::Error::new(source.kind(), format!("ends before the {size} bytes of its shape {}", shape_text(&shape))),
-        })?;
+        reader
+            .read_exact(&mut bytes)
+            .map_err(|source| FeatureError::Io {
+                path: name.clone(),
+                source: std::io::Error::new(
+                    source.kind(),
+                    format!(
+                        "ends before the {size} bytes of its shape {}",
+                        shape_text(&shape)
+                    ),
+                ),
+            })?;
         if swapped {
-            bytes.chunks_exact_mut(dtype.bytes()).for_each(<[u8]>::reverse);
+            bytes
+                .chunks_exact_mut(dtype.bytes())
+                .for_each(<[u8]>::reverse);
         }
         bar.finish_and_clear();
-        Ok(Self { dim: found_dim as usize, dtype, bytes })
+        Ok(Self {
+            dim: found_dim as usize,
+            dtype,
+            bytes,
+        })
     }
 }
 
 /// Type and whether bytes are in big-endian order; `None` for other types.
 fn element(dtype: &DType) -> Option<(Dtype, bool)> {
-    let DType::Plain(kind) = dtype else { return None };
+    let DType::Plain(kind) = dtype else {
+        return None;
+    };
     match kind.to_string().trim_matches('\'') {
         "<f4" => Some((Dtype::F32, false)),
         "<f2" => Some((Dtype::F16, false)),
@@ -184,16 +228,31 @@ fn element(dtype: &DType) -> Option<(Dtype, bool)> {
 fn shape_text(shape: &[u64]) -> String {
     match shape {
         [one] => format!("({one},)"),
-        _ => format!("({})", shape.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")),
+        _ => format!(
+            "({})",
+            shape
+                .iter()
+                .map(u64::to_string)
+                .collect::<Vec<_>>()
+                .join(", ")
+        ),
     }
 }
 
 /// Writes a matrix of f32 in C order as .npy.
 pub fn write(path: &Path, values: &[f32], dim: usize) -> Result<(), FeatureError> {
-    let io = |source| FeatureError::Io { path: path.display().to_string(), source };
+    let io = |source| FeatureError::Io {
+        path: path.display().to_string(),
+        source,
+    };
     let mut file = BufWriter::new(File::create(path).map_err(io)?);
     let shape = [(values.len() / dim) as u64, dim as u64];
-    let mut writer = npyz::WriteOptions::new().default_dtype().shape(&shape).writer(&mut file).begin_nd().map_err(io)?;
+    let mut writer = npyz::WriteOptions::new()
+        .default_dtype()
+        .shape(&shape)
+        .writer(&mut file)
+        .begin_nd()
+        .map_err(io)?;
     writer.extend(values.iter().copied()).map_err(io)?;
     writer.finish().map_err(io)?;
     file.flush().map_err(io)
@@ -205,14 +264,16 @@ mod tests {
 
     fn npy(descr: &str, fortran: bool, shape: &str, data: &[u8]) -> tempfile::NamedTempFile {
         let order = if fortran { "True" } else { "False" };
-        let mut header = format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}");
+        let mut header =
+            format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}");
         while (header.len() + 11) % 64 != 0 {
             header.push(' ');
         }
         header.push('\n');
         let mut file = tempfile::Builder::new().suffix(".npy").tempfile().unwrap();
         file.write_all(b"\x93NUMPY\x01\x00").unwrap();
-        file.write_all(&(header.len() as u16).to_le_bytes()).unwrap();
+        file.write_all(&(header.len() as u16).to_le_bytes())
+            .unwrap();
         file.write_all(header.as_bytes()).unwrap();
         file.write_all(data).unwrap();
         file
@@ -220,21 +281,34 @@ mod tests {
 
     fn refusal(descr: &str, fortran: bool, shape: &str, data: &[u8]) -> String {
         let file = npy(descr, fortran, shape, data);
-        let text = Features::read(file.path(), 2, None).unwrap_err().to_string();
+        let text = Features::read(file.path(), 2, None)
+            .unwrap_err()
+            .to_string();
         text[text.rfind(".npy: ").unwrap_or(0)..].to_owned()
     }
 
     #[test]
     fn f32_and_f16_matrices_of_either_byte_order_are_read() {
         let values = [1.0f32, -2.5, 0.25, 8.0];
-        let little: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-        let big: Vec<u8> = values.iter().flat_map(|value| value.to_be_bytes()).collect();
-        let half: Vec<u8> = values.iter().flat_map(|value| f16::from_f32(*value).to_le_bytes()).collect();
+        let little: Vec<u8> = values
+            .iter()
+            .flat_map(|value| value.to_le_bytes())
+            .collect();
+        let big: Vec<u8> = values
+            .iter()
+            .flat_map(|value| value.to_be_bytes())
+            .collect();
+        let half: Vec<u8> = values
+            .iter()
+            .flat_map(|value| f16::from_f32(*value).to_le_bytes())
+            .collect();
         for (descr, data) in [("<f4", &little), (">f4", &big), ("<f2", &half)] {
             let file = npy(descr, false, "(2, 2)", data);
             let features = Features::read(file.path(), 2, Some(2)).unwrap();
-            let found: Vec<f64> =
-                (0..2).flat_map(|node| (0..2).map(move |column| (node, column))).map(|(node, column)| Features::value(features.row(node), features.dtype, column)).collect();
+            let found: Vec<f64> = (0..2)
+                .flat_map(|node| (0..2).map(move |column| (node, column)))
+                .map(|(node, column)| Features::value(features.row(node), features.dtype, column))
+                .collect();
             assert_eq!(found, [1.0, -2.5, 0.25, 8.0], "{descr}");
         }
     }
@@ -242,21 +316,30 @@ mod tests {
     #[test]
     fn files_that_do_not_fit_are_refused_in_words() {
         let data = [0u8; 64];
-        assert!(refusal("<f4", false, "(3, 4)", &data).contains("has shape (3, 4); expected (2, columns): one row for each node"));
-        assert!(refusal("<f4", false, "(8,)", &data).contains("has shape (8,); expected (2, columns)"));
+        assert!(refusal("<f4", false, "(3, 4)", &data)
+            .contains("has shape (3, 4); expected (2, columns): one row for each node"));
+        assert!(
+            refusal("<f4", false, "(8,)", &data).contains("has shape (8,); expected (2, columns)")
+        );
         assert!(refusal("<f4", false, "(2, 0)", &data).contains("has shape (2, 0)"));
-        assert!(refusal("<f8", false, "(2, 4)", &data).contains("elements of type '<f8'; expected float32"));
+        assert!(refusal("<f8", false, "(2, 4)", &data)
+            .contains("elements of type '<f8'; expected float32"));
         assert!(refusal("<f4", true, "(2, 4)", &data).contains("Fortran order"));
         assert!(refusal("<f4", false, "(2, 1000)", &data).contains("can hold"));
         let file = npy("<f4", false, "(2, 4)", &data);
-        assert!(Features::read(file.path(), 2, Some(5)).unwrap_err().to_string().contains("expected (2, 5)"));
+        assert!(Features::read(file.path(), 2, Some(5))
+            .unwrap_err()
+            .to_string()
+            .contains("expected (2, 5)"));
     }
 
     #[test]
     fn a_file_that_is_no_npy_is_named() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(b"0 1\n1 2\n").unwrap();
-        let text = Features::read(file.path(), 2, None).unwrap_err().to_string();
+        let text = Features::read(file.path(), 2, None)
+            .unwrap_err()
+            .to_string();
         assert!(text.contains("is no .npy file"), "{text}");
     }
 
@@ -275,6 +358,11 @@ mod tests {
         assert_ne!(first, Features::generate(3, 5, Dtype::F32, 10));
         let half = Features::generate(3, 5, Dtype::F16, 9);
         assert_eq!(half.bytes.len(), 30);
-        assert!((Features::value(first.row(2), Dtype::F32, 4) - Features::value(half.row(2), Dtype::F16, 4)).abs() < 1e-3);
+        assert!(
+            (Features::value(first.row(2), Dtype::F32, 4)
+                - Features::value(half.row(2), Dtype::F16, 4))
+            .abs()
+                < 1e-3
+        );
     }
 }

@@ -17,6 +17,7 @@ mod run;
 #[cfg(test)]
 mod testdata;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -48,7 +49,12 @@ fn main() -> ExitCode {
     };
     // NPUSHMEM_LOG=debug shows what the library does.
     let filter = EnvFilter::try_from_env("NPUSHMEM_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false).without_time().init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_target(false)
+        .without_time()
+        .init();
     let result = match cli.command {
         Command::Run(args) => run::run(args),
         Command::Gnn(args) => gnn::run(args),
@@ -62,24 +68,50 @@ fn main() -> ExitCode {
     }
 }
 
-fn end(failure: &Failure) -> ExitCode {
-    if let Some(line) = failure.line() {
-        eprintln!("npushmem: {line}");
+/// Prints what a command was asked for. A reader that has gone away is no failure.
+fn print(text: &str) -> Result<(), Failure> {
+    let mut stdout = std::io::stdout().lock();
+    match stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+    {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::failed(format!("cannot write to stdout: {error}")))
+        }
+        _ => Ok(()),
     }
+}
+
+fn end(failure: &Failure) -> ExitCode {
+    eprintln!("npushmem: {}", failure.line());
     ExitCode::from(failure.code)
 }
 
 /// Help and version go to stdout as clap has them; a wrong command line is one line on stderr.
 fn usage(error: &clap::Error) -> ExitCode {
-    if !error.use_stderr() || error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+    if !error.use_stderr()
+        || error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    {
         let code = if error.use_stderr() { BAD_INPUT } else { 0 };
         // A closed stdout is nothing to complain about.
         let _ = error.print();
         return ExitCode::from(code);
     }
     let text = error.to_string();
-    let first: Vec<&str> = text.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more")).collect();
-    let message = first.join("\n");
-    let message = message.trim().trim_start_matches("error: ");
-    end(&Failure::input(format!("{message}\n`npushmem --help` shows what is accepted")))
+    let first: Vec<&str> = text
+        .lines()
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
+        .collect();
+    // "... were not provided:" and the list that follows it are one sentence.
+    let message = first
+        .iter()
+        .map(|line| line.trim())
+        .filter(|line| !line.is_empty())
+        .collect::<Vec<_>>()
+        .join("\n")
+        .replace(":\n", ": ");
+    let message = message.trim_start_matches("error: ");
+    end(&Failure::input(format!(
+        "{message}\n`npushmem --help` shows what is accepted"
+    )))
 }

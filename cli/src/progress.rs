@@ -6,12 +6,20 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 /// A bar over `bytes` of a file.
 pub fn bytes(what: &str, bytes: u64) -> ProgressBar {
-    bar(what, bytes, "{prefix:>12} [{bar:30}] {bytes}/{total_bytes} {bytes_per_sec} {eta}")
+    bar(
+        what,
+        bytes,
+        "{prefix:>12} [{bar:30}] {bytes}/{total_bytes} {bytes_per_sec} {eta}",
+    )
 }
 
 /// A bar over `count` things.
 pub fn count(what: &str, count: u64) -> ProgressBar {
-    bar(what, count, "{prefix:>12} [{bar:30}] {human_pos}/{human_len} {eta}")
+    bar(
+        what,
+        count,
+        "{prefix:>12} [{bar:30}] {human_pos}/{human_len} {eta}",
+    )
 }
 
 /// A spinner for a step without a known length.

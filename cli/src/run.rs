@@ -35,13 +35,20 @@ pub struct RunArgs {
     #[arg(long)]
     pub keep_going: bool,
     /// The program and its arguments.
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true, value_name = "PROGRAM")]
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        required = true,
+        value_name = "PROGRAM"
+    )]
     pub command: Vec<OsString>,
 }
 
 /// A time in seconds, fractions allowed.
 pub fn seconds(text: &str) -> Result<Duration, String> {
-    let value: f64 = text.parse().map_err(|_| "expected a number of seconds".to_owned())?;
+    let value: f64 = text
+        .parse()
+        .map_err(|_| "expected a number of seconds".to_owned())?;
     if value <= 0.0 {
         return Err("expected a time above zero".to_owned());
     }
@@ -56,7 +63,9 @@ pub fn check_pes(pes: u32) -> Result<(), Failure> {
     match pes {
         0 => Err(Failure::input("0 PEs: a job needs at least 1")),
         1..=MAX_PES => Ok(()),
-        _ => Err(Failure::input(format!("{pes} PEs: one machine can hold at most {MAX_PES}"))),
+        _ => Err(Failure::input(format!(
+            "{pes} PEs: one machine can hold at most {MAX_PES}"
+        ))),
     }
 }
 
@@ -65,11 +74,16 @@ pub fn run(args: RunArgs) -> Result<(), Failure> {
     check_pes(args.pes)?;
     if let Input::Pe(pe) = args.stdin {
         if pe >= args.pes {
-            return Err(Failure::input(format!("--stdin {pe}: PEs run from 0 to {}", args.pes - 1)));
+            return Err(Failure::input(format!(
+                "--stdin {pe}: PEs run from 0 to {}",
+                args.pes - 1
+            )));
         }
     }
     let mut command = args.command.into_iter();
-    let program = command.next().ok_or_else(|| Failure::input("no program given"))?;
+    let program = command
+        .next()
+        .ok_or_else(|| Failure::input("no program given"))?;
     let job = Job {
         pes: args.pes,
         program,
@@ -81,5 +95,8 @@ pub fn run(args: RunArgs) -> Result<(), Failure> {
         keep_going: args.keep_going,
         grace: args.grace,
     };
-    launch::run(&job).map_err(|error| Failure { message: Some(error.to_string()), code: error.exit_code() })
+    launch::run(&job).map_err(|error| Failure {
+        message: error.to_string(),
+        code: error.exit_code(),
+    })
 }

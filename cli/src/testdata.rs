@@ -12,6 +12,9 @@ pub fn shared() -> Option<PathBuf> {
     if folder.join("cora.cites").is_file() {
         return Some(folder);
     }
-    eprintln!("skipped: no cora.cites in {}; set NPUSHMEM_DATA to a folder with the public graphs", folder.display());
+    eprintln!(
+        "skipped: no cora.cites in {}; set NPUSHMEM_DATA to a folder with the public graphs",
+        folder.display()
+    );
     None
 }

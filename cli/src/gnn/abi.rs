@@ -10,6 +10,9 @@ pub const VERSION: u16 = 1;
 pub const PROGRESS_STRIDE: usize = 64;
 /// Most batches that a core keeps in flight.
 pub const MAX_WINDOW: u32 = 16;
+/// Batches that each core keeps in flight.
+pub const WINDOW: u32 = 8;
+const _: () = assert!(WINDOW >= 1 && WINDOW <= MAX_WINDOW);
 
 /// `struct gnn_node`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
@@ -92,13 +95,44 @@ mod tests {
     fn layouts_are_those_of_the_kernel_header() {
         assert_eq!((size_of::<Node>(), offset_of!(Node, degree)), (8, 4));
         assert_eq!((size_of::<Phase>(), offset_of!(Phase, need)), (16, 8));
-        assert_eq!((size_of::<Batch>(), offset_of!(Batch, count), offset_of!(Batch, first_slot)), (16, 4, 8));
+        assert_eq!(
+            (
+                size_of::<Batch>(),
+                offset_of!(Batch, count),
+                offset_of!(Batch, first_slot)
+            ),
+            (16, 4, 8)
+        );
         assert_eq!(size_of::<Core>(), 64);
-        assert_eq!((offset_of!(Core, phase_begin), offset_of!(Core, edge_begin), offset_of!(Core, batch_begin)), (8, 16, 32));
-        assert_eq!((offset_of!(Core, send_begin), offset_of!(Core, reserved)), (40, 48));
+        assert_eq!(
+            (
+                offset_of!(Core, phase_begin),
+                offset_of!(Core, edge_begin),
+                offset_of!(Core, batch_begin)
+            ),
+            (8, 16, 32)
+        );
+        assert_eq!(
+            (offset_of!(Core, send_begin), offset_of!(Core, reserved)),
+            (40, 48)
+        );
         assert_eq!(size_of::<Job>(), 128);
-        assert_eq!((offset_of!(Job, dim), offset_of!(Job, staging_row), offset_of!(Job, table)), (8, 28, 32));
-        assert_eq!((offset_of!(Job, cores), offset_of!(Job, progress), offset_of!(Job, window)), (88, 96, 104));
+        assert_eq!(
+            (
+                offset_of!(Job, dim),
+                offset_of!(Job, staging_row),
+                offset_of!(Job, table)
+            ),
+            (8, 28, 32)
+        );
+        assert_eq!(
+            (
+                offset_of!(Job, cores),
+                offset_of!(Job, progress),
+                offset_of!(Job, window)
+            ),
+            (88, 96, 104)
+        );
     }
 
     #[test]

@@ -100,10 +100,18 @@ impl Header {
     /// Bytes of symmetric heap that the worker allocates.
     pub fn heap_bytes(&self) -> u64 {
         let table = (self.largest_owned + self.largest_fetch) * self.row_bytes;
-        let baseline = if self.all_gather { self.nodes * self.row_bytes } else { 0 };
+        let baseline = if self.all_gather {
+            self.nodes * self.row_bytes
+        } else {
+            0
+        };
         let results = self.largest_owned * u64::from(self.dim) * 4;
         let cores = u64::from(self.cores) * 64 * 2;
-        let plan = self.largest_owned * 8 + self.largest_phases * 16 + self.largest_columns * 4 + self.largest_batches * 16 + self.largest_fetch * 4;
+        let plan = self.largest_owned * 8
+            + self.largest_phases * 16
+            + self.largest_columns * 4
+            + self.largest_batches * 16
+            + self.largest_fetch * 4;
         table + baseline + results + cores + plan
     }
 
@@ -179,7 +187,10 @@ struct Writer<'a> {
 impl Writer<'_> {
     fn put<T: Pod>(&mut self, values: &[T]) -> io::Result<Section> {
         let bytes: &[u8] = bytemuck::cast_slice(values);
-        let section = Section { offset: self.end, bytes: bytes.len() as u64 };
+        let section = Section {
+            offset: self.end,
+            bytes: bytes.len() as u64,
+        };
         self.file.write_all_at(bytes, self.end)?;
         self.end = (self.end + section.bytes).next_multiple_of(64);
         Ok(section)
@@ -197,10 +208,18 @@ impl Writer<'_> {
 
 impl Jobs {
     /// Plans every PE and writes the job file. One plan is in memory at a time.
-    pub fn new(args: &GnnArgs, graph: &Graph, features: &Features, partition: &Partition) -> io::Result<Self> {
+    pub fn new(
+        args: &GnnArgs,
+        graph: &Graph,
+        features: &Features,
+        partition: &Partition,
+    ) -> io::Result<Self> {
         let jobs = anonymous("npushmem-gnn-jobs")?;
         let results = anonymous("npushmem-gnn-results")?;
-        let mut writer = Writer { file: &jobs, end: 0 };
+        let mut writer = Writer {
+            file: &jobs,
+            end: 0,
+        };
         let mut header = Header {
             dim: features.dim as u32,
             dtype: features.dtype as u32,
@@ -214,13 +233,26 @@ impl Jobs {
             largest_owned: partition.largest() as u64,
             ..Header::default()
         };
-        let shape = Shape { cores: args.cores as usize, batch: BATCH, staging_row: partition.largest() as u32 };
+        let shape = Shape {
+            cores: args.cores as usize,
+            batch: BATCH,
+            staging_row: partition.largest() as u32,
+        };
         let (mut remote_entries, mut distinct) = (0, Vec::new());
         let bar = progress::count("planning", partition.pes() as u64);
         for pe in 0..partition.pes() {
             let plan = plan::fetch_once(graph, partition, pe, shape);
-            let mut job = PeJob { owned: partition.owned(pe) as u64, first: u64::from(partition.starts[pe]), ..PeJob::default() };
-            let rows: Vec<u8> = partition.nodes_of(pe).iter().flat_map(|&node| features.row(node as usize)).copied().collect();
+            let mut job = PeJob {
+                owned: partition.owned(pe) as u64,
+                first: u64::from(partition.starts[pe]),
+                ..PeJob::default()
+            };
+            let rows: Vec<u8> = partition
+                .nodes_of(pe)
+                .iter()
+                .flat_map(|&node| features.row(node as usize))
+                .copied()
+                .collect();
             job.rows = writer.put(&rows)?;
             job.fetch_once = writer.put_compute(&plan.compute)?;
             job.batches = writer.put::<Batch>(&plan.batches)?;
@@ -244,7 +276,14 @@ impl Jobs {
         bar.finish_and_clear();
         let header_offset = writer.end;
         writer.put(&serde_json::to_vec(&header)?)?;
-        Ok(Self { jobs, results, header, header_offset, remote_entries, distinct })
+        Ok(Self {
+            jobs,
+            results,
+            header,
+            header_offset,
+            remote_entries,
+            distinct,
+        })
     }
 
     /// Bytes of symmetric heap that each PE needs.
@@ -259,7 +298,13 @@ impl Jobs {
             ("--header", self.header_offset.to_string()),
             ("--results", self.results.as_raw_fd().to_string()),
         ];
-        std::iter::once("gnn-pe".into()).chain(options.into_iter().flat_map(|(name, value)| [name.into(), value.into()])).collect()
+        std::iter::once("gnn-pe".into())
+            .chain(
+                options
+                    .into_iter()
+                    .flat_map(|(name, value)| [name.into(), value.into()]),
+            )
+            .collect()
     }
 
     /// Puts the results of all PEs in order of node.
@@ -268,19 +313,31 @@ impl Jobs {
         let mut outcome = Outcome {
             reports: Vec::new(),
             results: vec![0.0; self.header.nodes as usize * dim],
-            baseline_results: self.header.all_gather.then(|| vec![0.0; self.header.nodes as usize * dim]),
+            baseline_results: self
+                .header
+                .all_gather
+                .then(|| vec![0.0; self.header.nodes as usize * dim]),
         };
         for pe in 0..partition.pes() {
             let start = pe as u64 * self.header.result_stride();
             let mut text = vec![0u8; REPORT_BYTES as usize];
             self.results.read_exact_at(&mut text, start)?;
-            let length = text.iter().position(|&byte| byte == 0).unwrap_or(text.len());
-            outcome.reports.push(serde_json::from_slice(&text[..length])?);
+            let length = text
+                .iter()
+                .position(|&byte| byte == 0)
+                .unwrap_or(text.len());
+            outcome
+                .reports
+                .push(serde_json::from_slice(&text[..length])?);
             let mut rows = vec![0f32; partition.owned(pe) * dim];
-            let targets = std::iter::once(&mut outcome.results).chain(&mut outcome.baseline_results);
+            let targets =
+                std::iter::once(&mut outcome.results).chain(&mut outcome.baseline_results);
             for (index, target) in targets.enumerate() {
-                let offset = start + REPORT_BYTES + index as u64 * self.header.largest_owned * dim as u64 * 4;
-                self.results.read_exact_at(bytemuck::cast_slice_mut(&mut rows), offset)?;
+                let offset = start
+                    + REPORT_BYTES
+                    + index as u64 * self.header.largest_owned * dim as u64 * 4;
+                self.results
+                    .read_exact_at(bytemuck::cast_slice_mut(&mut rows), offset)?;
                 for (row, &node) in rows.chunks_exact(dim).zip(partition.nodes_of(pe)) {
                     target[node as usize * dim..(node as usize + 1) * dim].copy_from_slice(row);
                 }
@@ -301,25 +358,38 @@ pub struct Inherited {
 impl Inherited {
     /// Opens the inherited files.
     pub fn open(jobs: RawFd, header_offset: u64, results: RawFd) -> io::Result<Self> {
-        let open = |descriptor: RawFd| File::options().read(true).write(true).open(format!("/proc/self/fd/{descriptor}"));
+        let open = |descriptor: RawFd| {
+            File::options()
+                .read(true)
+                .write(true)
+                .open(format!("/proc/self/fd/{descriptor}"))
+        };
         let (jobs, results) = (open(jobs)?, open(results)?);
         let length = jobs.metadata()?.len();
         let mut text = vec![0u8; length.saturating_sub(header_offset) as usize];
         jobs.read_exact_at(&mut text, header_offset)?;
-        Ok(Self { jobs, results, header: serde_json::from_slice(&text)? })
+        Ok(Self {
+            jobs,
+            results,
+            header: serde_json::from_slice(&text)?,
+        })
     }
 
     /// Reads a section.
     pub fn read<T: Pod>(&self, section: Section) -> io::Result<Vec<T>> {
         let mut values = vec![T::zeroed(); section.bytes as usize / std::mem::size_of::<T>()];
-        self.jobs.read_exact_at(bytemuck::cast_slice_mut(&mut values), section.offset)?;
+        self.jobs
+            .read_exact_at(bytemuck::cast_slice_mut(&mut values), section.offset)?;
         Ok(values)
     }
 
     /// Writes the results of one kernel (0: fetch once, 1: baseline).
     pub fn write_results(&self, pe: u32, kernel: u64, rows: &[f32]) -> io::Result<()> {
-        let offset = u64::from(pe) * self.header.result_stride() + REPORT_BYTES + kernel * self.header.largest_owned * u64::from(self.header.dim) * 4;
-        self.results.write_all_at(bytemuck::cast_slice(rows), offset)
+        let offset = u64::from(pe) * self.header.result_stride()
+            + REPORT_BYTES
+            + kernel * self.header.largest_owned * u64::from(self.header.dim) * 4;
+        self.results
+            .write_all_at(bytemuck::cast_slice(rows), offset)
     }
 
     /// Writes the report; the run of this PE is complete.
@@ -329,6 +399,7 @@ impl Inherited {
             return Err(io::Error::other("the report is too long"));
         }
         text.resize(REPORT_BYTES as usize, 0);
-        self.results.write_all_at(&text, u64::from(pe) * self.header.result_stride())
+        self.results
+            .write_all_at(&text, u64::from(pe) * self.header.result_stride())
     }
 }

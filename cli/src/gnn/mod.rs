@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::features::{self, Dtype, Features};
 use crate::graph::{self, Graph};
 use crate::launch::{self, Input, Job};
-use crate::plan::{self, Partition, Scheme};
+use crate::plan::{Partition, Scheme};
 use crate::progress;
 use crate::reference;
 use crate::run::{check_pes, seconds};
@@ -91,7 +91,12 @@ impl Engine {
 #[derive(Debug, Args)]
 pub struct GnnArgs {
     /// Edge list (blank, tab or comma separated; # and % start comments) or Matrix Market file.
-    #[arg(long, value_name = "FILE", conflicts_with = "rmat", required_unless_present = "rmat")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "rmat",
+        required_unless_present = "rmat"
+    )]
     pub graph: Option<PathBuf>,
     /// Generate an R-MAT graph of 2^SCALE nodes (Graph500 parameters) instead of reading one.
     #[arg(long, value_name = "SCALE")]
@@ -155,12 +160,17 @@ pub fn run(args: GnnArgs) -> Result<(), Failure> {
     let config = Config::from_env().map_err(Failure::input)?;
     let (graph, name) = load_graph(&args)?;
     if args.pes as usize > graph.nodes() {
-        return Err(Failure::input(format!("{} PEs for the {} nodes of {name}: every PE needs a node; use fewer PEs", args.pes, graph.nodes())));
+        return Err(Failure::input(format!(
+            "{} PEs for the {} nodes of {name}: every PE needs a node; use fewer PEs",
+            args.pes,
+            graph.nodes()
+        )));
     }
     let features = load_features(&args, graph.nodes())?;
 
     let partition = Partition::new(args.partition, graph.nodes(), args.pes as usize);
-    let jobs = handover::Jobs::new(&args, &graph, &features, &partition).map_err(|error| Failure::failed(format!("cannot hand the work to the PEs: {error}")))?;
+    let jobs = handover::Jobs::new(&args, &graph, &features, &partition)
+        .map_err(|error| Failure::failed(format!("cannot hand the work to the PEs: {error}")))?;
     let heap = jobs.heap_bytes() + HEAP_SLACK;
     let mut env = Vec::new();
     if heap > config.symmetric_size {
@@ -181,25 +191,38 @@ pub fn run(args: GnnArgs) -> Result<(), Failure> {
     let spinner = progress::spinner("running");
     let ended = launch::run(&job);
     spinner.finish_and_clear();
-    ended.map_err(|error| Failure { message: Some(error.to_string()), code: error.exit_code() })?;
-    let outcome = jobs.collect(&partition).map_err(|error| Failure::failed(format!("cannot read the PEs' results: {error}")))?;
+    ended.map_err(|error| Failure {
+        message: error.to_string(),
+        code: error.exit_code(),
+    })?;
+    let outcome = jobs
+        .collect(&partition)
+        .map_err(|error| Failure::failed(format!("cannot read the PEs' results: {error}")))?;
 
     let error = args.verify.then(|| {
-        let mut largest = reference::max_relative_error(&graph, &features, args.reduce, &outcome.results);
+        let mut largest =
+            reference::max_relative_error(&graph, &features, args.reduce, &outcome.results);
         if let Some(baseline) = &outcome.baseline_results {
-            largest = largest.max(reference::max_relative_error(&graph, &features, args.reduce, baseline));
+            largest = largest.max(reference::max_relative_error(
+                &graph,
+                &features,
+                args.reduce,
+                baseline,
+            ));
         }
         largest
     });
-    let summary = report::Summary::new(&args, &name, &graph, &features, &partition, &jobs, &outcome, error);
+    let summary = report::Summary::new(
+        &args, &name, &graph, &features, &partition, &jobs, &outcome, error,
+    );
     if let Some(out) = &args.out {
         features::write(out, &outcome.results, features.dim).map_err(Failure::input)?;
     }
     summary.write(args.json.as_deref())?;
     match error {
-        Some(error) if error.is_nan() || error > TOLERANCE => {
-            Err(Failure::failed(format!("results differ from the reference by {error:.3e} (relative), more than {TOLERANCE:e}")))
-        }
+        Some(error) if error.is_nan() || error > TOLERANCE => Err(Failure::failed(format!(
+            "results differ from the reference by {error:.3e} (relative), more than {TOLERANCE:e}"
+        ))),
         _ => Ok(()),
     }
 }
@@ -208,19 +231,36 @@ pub fn run(args: GnnArgs) -> Result<(), Failure> {
 fn check(args: &GnnArgs) -> Result<(), Failure> {
     check_pes(args.pes)?;
     if !(1..=MAX_CORES).contains(&args.cores) {
-        return Err(Failure::input(format!("--cores {}: a PE communicates from 1 to {MAX_CORES} cores", args.cores)));
+        return Err(Failure::input(format!(
+            "--cores {}: a PE communicates from 1 to {MAX_CORES} cores",
+            args.cores
+        )));
     }
     if let Some(dim) = args.dim.filter(|dim| !(1..=MAX_DIM).contains(dim)) {
-        return Err(Failure::input(format!("--dim {dim}: rows have from 1 to {MAX_DIM} features")));
+        return Err(Failure::input(format!(
+            "--dim {dim}: rows have from 1 to {MAX_DIM} features"
+        )));
     }
     if !(1..=MAX_REPEAT).contains(&args.repeat) {
-        return Err(Failure::input(format!("--repeat {}: from 1 to {MAX_REPEAT}", args.repeat)));
+        return Err(Failure::input(format!(
+            "--repeat {}: from 1 to {MAX_REPEAT}",
+            args.repeat
+        )));
     }
-    if let Some(scale) = args.rmat.filter(|scale| !(1..=graph::RMAT_MAX_SCALE).contains(scale)) {
-        return Err(Failure::input(format!("--rmat {scale}: scales go from 1 to {}", graph::RMAT_MAX_SCALE)));
+    if let Some(scale) = args
+        .rmat
+        .filter(|scale| !(1..=graph::RMAT_MAX_SCALE).contains(scale))
+    {
+        return Err(Failure::input(format!(
+            "--rmat {scale}: scales go from 1 to {}",
+            graph::RMAT_MAX_SCALE
+        )));
     }
     if !(1..=1024).contains(&args.edge_factor) {
-        return Err(Failure::input(format!("--edge-factor {}: from 1 to 1024 edges a node", args.edge_factor)));
+        return Err(Failure::input(format!(
+            "--edge-factor {}: from 1 to 1024 edges a node",
+            args.edge_factor
+        )));
     }
     for (option, path) in [("--out", &args.out), ("--json", &args.json)] {
         if let Some(path) = path.as_ref().filter(|path| path.as_os_str() != "-") {
@@ -232,12 +272,19 @@ fn check(args: &GnnArgs) -> Result<(), Failure> {
 
 /// A result file must be writable before hours of work, not after.
 fn check_target(option: &str, path: &Path) -> Result<(), Failure> {
-    let refuse = |reason: &str| Err(Failure::input(format!("{option} {}: {reason}", path.display())));
+    let refuse = |reason: &str| {
+        Err(Failure::input(format!(
+            "{option} {}: {reason}",
+            path.display()
+        )))
+    };
     if path.is_dir() {
         return refuse("is a folder; name a file");
     }
     match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => refuse(&format!("there is no folder {}", folder.display())),
+        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
+            refuse(&format!("there is no folder {}", folder.display()))
+        }
         _ => Ok(()),
     }
 }
@@ -246,22 +293,39 @@ fn load_graph(args: &GnnArgs) -> Result<(Graph, String), Failure> {
     if let Some(scale) = args.rmat {
         let name = format!("R-MAT scale {scale}");
         let raw = graph::generate_rmat(scale, args.edge_factor, args.seed);
-        return Ok((Graph::build(raw, args.directed, &name).map_err(Failure::input)?, name));
+        return Ok((
+            Graph::build(raw, args.directed, &name).map_err(Failure::input)?,
+            name,
+        ));
     }
     // clap requires one of the two.
-    let path = args.graph.as_deref().ok_or_else(|| Failure::input("no graph: give --graph FILE or --rmat SCALE"))?;
+    let path = args
+        .graph
+        .as_deref()
+        .ok_or_else(|| Failure::input("no graph: give --graph FILE or --rmat SCALE"))?;
     let graph = graph::read(path, args.directed).map_err(Failure::input)?;
-    let name = path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
+    let name = path.file_name().map_or_else(
+        || path.display().to_string(),
+        |name| name.to_string_lossy().into_owned(),
+    );
     Ok((graph, name))
 }
 
 fn load_features(args: &GnnArgs, nodes: usize) -> Result<Features, Failure> {
     let features = match &args.features {
         Some(path) => Features::read(path, nodes, args.dim).map_err(Failure::input)?,
-        None => Features::generate(nodes, args.dim.unwrap_or(DEFAULT_DIM), args.dtype, args.seed),
+        None => Features::generate(
+            nodes,
+            args.dim.unwrap_or(DEFAULT_DIM),
+            args.dtype,
+            args.seed,
+        ),
     };
     if features.dim > MAX_DIM {
-        return Err(Failure::input(format!("{} features a node: rows have at most {MAX_DIM}", features.dim)));
+        return Err(Failure::input(format!(
+            "{} features a node: rows have at most {MAX_DIM}",
+            features.dim
+        )));
     }
     Ok(features)
 }

@@ -65,7 +65,11 @@ impl Total {
             total.acl_calls += one.acl_calls;
         }
         let launches = all.clone().map(|one| one.seconds.len()).min().unwrap_or(0);
-        let slowest = (0..launches).map(|launch| all.clone().map(|one| one.seconds[launch]).fold(0.0, f64::max));
+        let slowest = (0..launches).map(|launch| {
+            all.clone()
+                .map(|one| one.seconds[launch])
+                .fold(0.0, f64::max)
+        });
         total.seconds = slowest.fold(f64::INFINITY, f64::min);
         total
     }
@@ -85,7 +89,14 @@ impl Summary {
         error: Option<f64>,
     ) -> Self {
         let fetch = Total::of(outcome.reports.iter().map(|report| &report.fetch_once));
-        let gather = outcome.baseline_results.as_ref().map(|_| Total::of(outcome.reports.iter().filter_map(|report| report.all_gather.as_ref())));
+        let gather = outcome.baseline_results.as_ref().map(|_| {
+            Total::of(
+                outcome
+                    .reports
+                    .iter()
+                    .filter_map(|report| report.all_gather.as_ref()),
+            )
+        });
         let distinct: u64 = jobs.distinct.iter().sum();
         // Every PE receives what it does not own.
         let gathered_rows = graph.nodes() as u64 * (partition.pes() as u64 - 1);
@@ -114,7 +125,11 @@ impl Summary {
         };
 
         let entries = graph.neighbours.len() as f64;
-        let remote = if entries > 0.0 { 100.0 * jobs.remote_entries as f64 / entries } else { 0.0 };
+        let remote = if entries > 0.0 {
+            100.0 * jobs.remote_entries as f64 / entries
+        } else {
+            0.0
+        };
         let head = format!(
             "{name}: {} nodes, {} {} edges ({} duplicates and {} self loops dropped), {} x {} features\n\
              {} PEs x {} cores, {} partition, {} over {}: {remote:.1} % of neighbours are remote",
@@ -132,33 +147,95 @@ impl Summary {
             engine.name(),
         );
         let mut table = Table::new();
-        table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+        table.load_preset(presets::UTF8_FULL_CONDENSED);
         table.set_header(["all PEs together", "fetch once", "all-gather"]);
-        let of_gather = |value: &dyn Fn(&Total) -> String| gather.as_ref().map_or("not run".to_owned(), value);
+        let of_gather =
+            |value: &dyn Fn(&Total) -> String| gather.as_ref().map_or("not run".to_owned(), value);
         let mut row = |label: &str, fetched: String, gathered: String| {
             table.add_row([label, &fetched, &gathered]);
         };
-        row("rows moved", HumanCount(distinct).to_string(), HumanCount(gathered_rows).to_string());
-        row("bytes moved", HumanBytes(fetch.bytes).to_string(), gather.as_ref().map_or(HumanBytes(gathered_bytes), |gather| HumanBytes(gather.bytes)).to_string());
-        row("requests (data)", HumanCount(fetch.requests).to_string(), of_gather(&|total| HumanCount(total.requests).to_string()));
-        row("requests (sync)", HumanCount(fetch.sync_requests).to_string(), of_gather(&|total| HumanCount(total.sync_requests).to_string()));
-        let doorbells = |total: &Total| format!("{} + {}", HumanCount(total.sq_doorbells), HumanCount(total.cq_doorbells));
-        row("doorbells (send + completion)", doorbells(&fetch), of_gather(&doorbells));
-        row("kernel time", milliseconds(fetch.seconds), of_gather(&|total| milliseconds(total.seconds)));
-        row("ACL calls during the kernel", fetch.acl_calls.to_string(), of_gather(&|total| total.acl_calls.to_string()));
+        row(
+            "rows moved",
+            HumanCount(distinct).to_string(),
+            HumanCount(gathered_rows).to_string(),
+        );
+        row(
+            "bytes moved",
+            HumanBytes(fetch.bytes).to_string(),
+            gather
+                .as_ref()
+                .map_or(HumanBytes(gathered_bytes), |gather| {
+                    HumanBytes(gather.bytes)
+                })
+                .to_string(),
+        );
+        row(
+            "requests (data)",
+            HumanCount(fetch.requests).to_string(),
+            of_gather(&|total| HumanCount(total.requests).to_string()),
+        );
+        row(
+            "requests (sync)",
+            HumanCount(fetch.sync_requests).to_string(),
+            of_gather(&|total| HumanCount(total.sync_requests).to_string()),
+        );
+        let doorbells = |total: &Total| {
+            format!(
+                "{} + {}",
+                HumanCount(total.sq_doorbells),
+                HumanCount(total.cq_doorbells)
+            )
+        };
+        row(
+            "doorbells (send + completion)",
+            doorbells(&fetch),
+            of_gather(&doorbells),
+        );
+        row(
+            "kernel time",
+            milliseconds(fetch.seconds),
+            of_gather(&|total| milliseconds(total.seconds)),
+        );
+        row(
+            "ACL calls during the kernel",
+            fetch.acl_calls.to_string(),
+            of_gather(&|total| total.acl_calls.to_string()),
+        );
         for column in 1..3 {
             if let Some(column) = table.column_mut(column) {
                 column.set_cell_alignment(CellAlignment::Right);
             }
         }
-        let per_pe: Vec<String> = jobs.distinct.iter().take(16).map(|rows| HumanCount(*rows).to_string()).collect();
-        let more = if jobs.distinct.len() > 16 { ", ..." } else { "" };
-        let mut foot = vec![format!("distinct remote rows a PE: {}{more}", per_pe.join(", "))];
-        foot.push(format!("kernel time: launch to end of synchronize, slowest PE, best of {}", args.repeat));
+        let per_pe: Vec<String> = jobs
+            .distinct
+            .iter()
+            .take(16)
+            .map(|rows| HumanCount(*rows).to_string())
+            .collect();
+        let more = if jobs.distinct.len() > 16 {
+            ", ..."
+        } else {
+            ""
+        };
+        let mut foot = vec![format!(
+            "distinct remote rows a PE: {}{more}",
+            per_pe.join(", ")
+        )];
+        foot.push(format!(
+            "kernel time: launch to end of synchronize, slowest PE, best of {}",
+            args.repeat
+        ));
         if let Some(error) = error {
-            foot.push(format!("largest difference from the reference, relative: {error:.2e}"));
+            foot.push(format!(
+                "largest difference from the reference, relative: {error:.2e}"
+            ));
         }
-        Self { json, head, table, foot }
+        Self {
+            json,
+            head,
+            table,
+            foot,
+        }
     }
 
     /// Prints the table; writes the JSON file where one is wanted.
@@ -166,17 +243,18 @@ impl Summary {
         let text = serde_json::to_string_pretty(&self.json).map_err(Failure::failed)? + "\n";
         match json {
             Some(path) if path.as_os_str() == "-" => {
-                print!("{text}");
-                return Ok(());
+                return crate::print(&text);
             }
-            Some(path) => std::fs::write(path, text).map_err(|error| Failure::input(format!("--json {}: {error}", path.display())))?,
+            Some(path) => std::fs::write(path, text)
+                .map_err(|error| Failure::input(format!("--json {}: {error}", path.display())))?,
             None => {}
         }
-        println!("{}\n{}", self.head, self.table);
-        for line in &self.foot {
-            println!("{line}");
-        }
-        Ok(())
+        crate::print(&format!(
+            "{}\n{}\n{}\n",
+            self.head,
+            self.table,
+            self.foot.join("\n")
+        ))
     }
 }
 

@@ -8,12 +8,10 @@ use bytemuck::{Pod, Zeroable};
 use clap::Args;
 use npushmem::{kernels, Args as KernelArgs, Function, SymBuf, World};
 
-use super::abi::{Job, MAGIC, PROGRESS_STRIDE, VERSION};
+use super::abi::{Job, MAGIC, PROGRESS_STRIDE, VERSION, WINDOW};
 use super::handover::{ComputeSections, Inherited, Measured, PeReport, Section};
 use crate::failure::Failure;
 
-/// Batches that each core keeps in flight.
-const WINDOW: u32 = 8;
 /// Byte that memory is filled with before each launch: all bytes together make NaNs, so that a row that was not written shows.
 const POISON: u8 = 0xff;
 
@@ -34,12 +32,16 @@ pub fn run(args: WorkerArgs) -> Result<(), Failure> {
 }
 
 fn work(args: WorkerArgs) -> Result<()> {
-    let inherited = Inherited::open(args.jobs, args.header, args.results).context("cannot read what `npushmem gnn` left for its PEs")?;
+    let inherited = Inherited::open(args.jobs, args.header, args.results)
+        .context("cannot read what `npushmem gnn` left for its PEs")?;
     let mut world = World::init()?;
     let pe = world.my_pe();
     world.enable_device(inherited.header.cores)?;
     let arrays = Arrays::allocate(&world, &inherited)?;
-    let mut report = PeReport { fetch_once: arrays.fetch_once(&world, &inherited)?, all_gather: None };
+    let mut report = PeReport {
+        fetch_once: arrays.fetch_once(&world, &inherited)?,
+        all_gather: None,
+    };
     inherited.write_results(pe, 0, &arrays.results(&world, &inherited)?)?;
     if inherited.header.all_gather {
         report.all_gather = Some(arrays.all_gather(&world, &inherited)?);
@@ -72,8 +74,15 @@ impl Arrays {
         let header = &inherited.header;
         let cores = u64::from(header.cores);
         Ok(Self {
-            table: alloc(world, (header.largest_owned + header.largest_fetch) * header.row_bytes)?,
-            gathered: if header.all_gather { Some(alloc(world, header.nodes * header.row_bytes)?) } else { None },
+            table: alloc(
+                world,
+                (header.largest_owned + header.largest_fetch) * header.row_bytes,
+            )?,
+            gathered: if header.all_gather {
+                Some(alloc(world, header.nodes * header.row_bytes)?)
+            } else {
+                None
+            },
             results: alloc(world, header.largest_owned * u64::from(header.dim))?,
             columns: alloc(world, header.largest_columns)?,
             nodes: alloc(world, header.largest_owned)?,
@@ -94,9 +103,15 @@ impl Arrays {
         self.load_compute(world, inherited, &mine.fetch_once)?;
         load(world, &self.batches, inherited, mine.batches)?;
         load(world, &self.fetch, inherited, mine.fetch)?;
-        let job = Job { table: self.table.addr(), staging_row: header.largest_owned as u32, ..self.job(inherited) };
+        let job = Job {
+            table: self.table.addr(),
+            staging_row: header.largest_owned as u32,
+            ..self.job(inherited)
+        };
         world.write(&self.job, 0, &[job])?;
-        let kernel = world.load(&kernels::GNN_AGGREGATE)?.function("gnn_aggregate")?;
+        let kernel = world
+            .load(&kernels::GNN_AGGREGATE)?
+            .function("gnn_aggregate")?;
         let staging = (header.largest_owned * header.row_bytes) as usize;
         let poison = vec![POISON; (header.largest_fetch * header.row_bytes) as usize];
         self.measure(world, inherited, &kernel, || {
@@ -109,12 +124,24 @@ impl Arrays {
     fn all_gather(&self, world: &World, inherited: &Inherited) -> Result<Measured> {
         let header = &inherited.header;
         let mine = header.pes[world.my_pe() as usize];
-        let table = self.gathered.as_ref().context("no table for the baseline")?;
+        let table = self
+            .gathered
+            .as_ref()
+            .context("no table for the baseline")?;
         self.load_compute(world, inherited, &mine.all_gather)?;
-        world.write(&self.job, 0, &[Job { table: table.addr(), ..self.job(inherited) }])?;
+        world.write(
+            &self.job,
+            0,
+            &[Job {
+                table: table.addr(),
+                ..self.job(inherited)
+            }],
+        )?;
         let rows = inherited.read::<u8>(mine.rows)?;
         let first = (mine.first * header.row_bytes) as usize;
-        let kernel = world.load(&kernels::GNN_ALLGATHER)?.function("gnn_allgather")?;
+        let kernel = world
+            .load(&kernels::GNN_ALLGATHER)?
+            .function("gnn_allgather")?;
         self.measure(world, inherited, &kernel, || {
             fill(world, table, POISON)?;
             Ok(world.write(table, first, &rows)?)
@@ -145,7 +172,12 @@ impl Arrays {
         }
     }
 
-    fn load_compute(&self, world: &World, inherited: &Inherited, sections: &ComputeSections) -> Result<()> {
+    fn load_compute(
+        &self,
+        world: &World,
+        inherited: &Inherited,
+        sections: &ComputeSections,
+    ) -> Result<()> {
         load(world, &self.cores, inherited, sections.cores)?;
         load(world, &self.nodes, inherited, sections.nodes)?;
         load(world, &self.phases, inherited, sections.phases)?;
@@ -153,13 +185,23 @@ impl Arrays {
     }
 
     /// Launches once for the caches and then `repeat` times. `prepare` comes before each launch, is not timed, and all PEs meet after it.
-    fn measure(&self, world: &World, inherited: &Inherited, kernel: &Function, prepare: impl Fn() -> Result<()>) -> Result<Measured> {
+    fn measure(
+        &self,
+        world: &World,
+        inherited: &Inherited,
+        kernel: &Function,
+        prepare: impl Fn() -> Result<()>,
+    ) -> Result<Measured> {
         let header = &inherited.header;
         let args = KernelArgs::new().ctx().ptr(&self.job);
         let mut measured = Measured::default();
         for launch in 0..=header.repeat {
             prepare()?;
-            fill(world, &self.results, f32::from_bits(u32::from_ne_bytes([POISON; 4])))?;
+            fill(
+                world,
+                &self.results,
+                f32::from_bits(u32::from_ne_bytes([POISON; 4])),
+            )?;
             world.reset_stats()?;
             world.barrier_all()?;
             let start = Instant::now();
@@ -198,7 +240,12 @@ fn alloc<T: Pod>(world: &World, count: u64) -> Result<SymBuf<T>> {
     Ok(world.alloc::<T>(count.max(1) as usize)?)
 }
 
-fn load<T: Pod>(world: &World, target: &SymBuf<T>, inherited: &Inherited, section: Section) -> Result<()> {
+fn load<T: Pod>(
+    world: &World,
+    target: &SymBuf<T>,
+    inherited: &Inherited,
+    section: Section,
+) -> Result<()> {
     Ok(world.write(target, 0, &inherited.read::<T>(section)?)?)
 }
 

@@ -22,7 +22,10 @@ pub fn read<R: BufRead>(lines: &mut Lines<'_, R>) -> Result<RawEdges, GraphError
             Err(Wrong::Missing) => return Err(lines.error_at("two node ids", lines.current())),
         }
     }
-    Ok(RawEdges { pairs, declared_nodes: None })
+    Ok(RawEdges {
+        pairs,
+        declared_nodes: None,
+    })
 }
 
 enum Wrong {

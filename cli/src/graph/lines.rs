@@ -21,7 +21,13 @@ pub struct Lines<'a, R> {
 impl<'a, R: BufRead> Lines<'a, R> {
     /// Lines of `reader`; `name` is the file's name in messages.
     pub fn new(reader: R, name: &'a str) -> Self {
-        Self { reader, name, line: Vec::new(), number: 0, repeat: false }
+        Self {
+            reader,
+            name,
+            line: Vec::new(),
+            number: 0,
+            repeat: false,
+        }
     }
 
     /// The next line without its end; `None` at the end of the file.
@@ -32,7 +38,10 @@ impl<'a, R: BufRead> Lines<'a, R> {
         self.line.clear();
         let limit = LONGEST_LINE as u64 + 1;
         let read = std::io::Read::take(&mut self.reader, limit).read_until(b'\n', &mut self.line);
-        let read = read.map_err(|source| GraphError::Io { path: self.name.to_owned(), source })?;
+        let read = read.map_err(|source| GraphError::Io {
+            path: self.name.to_owned(),
+            source,
+        })?;
         if read == 0 {
             return Ok(None);
         }
@@ -63,7 +72,12 @@ impl<'a, R: BufRead> Lines<'a, R> {
 
     /// An error at the current line.
     pub fn error(&self, expected: &str, found: &str) -> GraphError {
-        GraphError::Line { path: self.name.to_owned(), line: self.number, expected: expected.to_owned(), found: found.to_owned() }
+        GraphError::Line {
+            path: self.name.to_owned(),
+            line: self.number,
+            expected: expected.to_owned(),
+            found: found.to_owned(),
+        }
     }
 
     /// An error at the current line that quotes `text`.
@@ -74,7 +88,11 @@ impl<'a, R: BufRead> Lines<'a, R> {
     /// The error for a token that [`number`] refused.
     pub fn number_error(&self, token: &[u8]) -> GraphError {
         let digits = !token.is_empty() && token.iter().all(u8::is_ascii_digit);
-        let expected = if digits { "a node id (a whole number from 0 up) below 2^64" } else { "a node id (a whole number from 0 up)" };
+        let expected = if digits {
+            "a node id (a whole number from 0 up) below 2^64"
+        } else {
+            "a node id (a whole number from 0 up)"
+        };
         self.error_at(expected, token)
     }
 }
@@ -91,13 +109,19 @@ pub fn quote(text: &[u8]) -> String {
 
 /// Splits the first token off: what stands before the next blank, tab or comma.
 pub fn token(text: &[u8]) -> (&[u8], &[u8]) {
-    let end = text.iter().position(|&byte| matches!(byte, b' ' | b'\t' | b',')).unwrap_or(text.len());
+    let end = text
+        .iter()
+        .position(|&byte| matches!(byte, b' ' | b'\t' | b','))
+        .unwrap_or(text.len());
     text.split_at(end)
 }
 
 /// Drops blanks and tabs in front.
 pub fn skip_blanks(text: &[u8]) -> &[u8] {
-    let start = text.iter().position(|&byte| !matches!(byte, b' ' | b'\t')).unwrap_or(text.len());
+    let start = text
+        .iter()
+        .position(|&byte| !matches!(byte, b' ' | b'\t'))
+        .unwrap_or(text.len());
     &text[start..]
 }
 

@@ -20,14 +20,21 @@ pub fn read<R: BufRead>(lines: &mut Lines<'_, R>) -> Result<RawEdges, GraphError
     let words: Vec<&str> = banner.split_ascii_whitespace().collect();
     let symmetric = match words[1..] {
         ["matrix", "coordinate", "pattern" | "real" | "integer" | "complex", "general"] => false,
-        ["matrix", "coordinate", "pattern" | "real" | "integer" | "complex", "symmetric" | "skew-symmetric" | "hermitian"] => true,
+        ["matrix", "coordinate", "pattern" | "real" | "integer" | "complex", "symmetric" | "skew-symmetric" | "hermitian"] => {
+            true
+        }
         _ => {
             let expected = "\"%%MatrixMarket matrix coordinate pattern|real|integer|complex general|symmetric|skew-symmetric|hermitian\"";
             return Err(lines.error_at(expected, lines.current()));
         }
     };
-    let Some([rows, columns, entries]) = numbers::<R, 3>(lines, "rows, columns and number of entries")? else {
-        return Err(lines.error("a line with rows, columns and number of entries", "the end of the file"));
+    let Some([rows, columns, entries]) =
+        numbers::<R, 3>(lines, "rows, columns and number of entries")?
+    else {
+        return Err(lines.error(
+            "a line with rows, columns and number of entries",
+            "the end of the file",
+        ));
     };
     if rows != columns {
         return Err(lines.error("a square matrix", &format!("{rows} x {columns}")));
@@ -38,7 +45,10 @@ pub fn read<R: BufRead>(lines: &mut Lines<'_, R>) -> Result<RawEdges, GraphError
     while let Some([row, column]) = numbers::<R, 2>(lines, "row and column of an entry")? {
         if found == entries {
             let found = quote(lines.current());
-            return Err(lines.error(&format!("the end of the file after {entries} entries"), &found));
+            return Err(lines.error(
+                &format!("the end of the file after {entries} entries"),
+                &found,
+            ));
         }
         found += 1;
         for (name, value) in [("row", row), ("column", column)] {
@@ -54,13 +64,21 @@ pub fn read<R: BufRead>(lines: &mut Lines<'_, R>) -> Result<RawEdges, GraphError
     if found != entries {
         return Err(lines.error(&format!("{entries} entries"), &found.to_string()));
     }
-    Ok(RawEdges { pairs, declared_nodes: Some(rows) })
+    Ok(RawEdges {
+        pairs,
+        declared_nodes: Some(rows),
+    })
 }
 
 /// The first `N` numbers of the next line that is neither blank nor a comment.
-fn numbers<R: BufRead, const N: usize>(lines: &mut Lines<'_, R>, what: &str) -> Result<Option<[u64; N]>, GraphError> {
+fn numbers<R: BufRead, const N: usize>(
+    lines: &mut Lines<'_, R>,
+    what: &str,
+) -> Result<Option<[u64; N]>, GraphError> {
     loop {
-        let Some(line) = lines.next_line()? else { return Ok(None) };
+        let Some(line) = lines.next_line()? else {
+            return Ok(None);
+        };
         let mut text = skip_blanks(line);
         if text.is_empty() || text[0] == b'%' {
             continue;

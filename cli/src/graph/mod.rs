@@ -15,7 +15,9 @@ use thiserror::Error;
 
 use crate::progress;
 use lines::Lines;
-pub use rmat::{generate as generate_rmat, EDGE_FACTOR as RMAT_EDGE_FACTOR, MAX_SCALE as RMAT_MAX_SCALE};
+pub use rmat::{
+    generate as generate_rmat, EDGE_FACTOR as RMAT_EDGE_FACTOR, MAX_SCALE as RMAT_MAX_SCALE,
+};
 
 /// What can be wrong with a graph.
 #[derive(Debug, Error)]
@@ -47,7 +49,10 @@ pub enum GraphError {
         path: String,
     },
     /// More nodes than a 32-bit row number can name.
-    #[error("{path}: {nodes} nodes, more than the {} that row numbers can name", u32::MAX)]
+    #[error(
+        "{path}: {nodes} nodes, more than the {} that row numbers can name",
+        u32::MAX
+    )]
     TooManyNodes {
         /// The file as the user named it.
         path: String,
@@ -93,22 +98,35 @@ impl Graph {
     }
 
     /// The largest number of neighbours.
+    #[cfg(test)]
     pub fn largest_degree(&self) -> u64 {
-        self.starts.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0)
+        self.starts
+            .windows(2)
+            .map(|pair| pair[1] - pair[0])
+            .max()
+            .unwrap_or(0)
     }
 
     /// Builds the adjacency: renumbers, drops self loops and duplicates. `name` is for messages.
     pub fn build(raw: RawEdges, directed: bool, name: &str) -> Result<Self, GraphError> {
-        let RawEdges { mut pairs, declared_nodes } = raw;
+        let RawEdges {
+            mut pairs,
+            declared_nodes,
+        } = raw;
         let nodes = match declared_nodes {
             Some(nodes) => nodes,
             None => renumber(&mut pairs),
         };
         if nodes == 0 {
-            return Err(GraphError::Empty { path: name.to_owned() });
+            return Err(GraphError::Empty {
+                path: name.to_owned(),
+            });
         }
         if nodes > u64::from(u32::MAX) {
-            return Err(GraphError::TooManyNodes { path: name.to_owned(), nodes });
+            return Err(GraphError::TooManyNodes {
+                path: name.to_owned(),
+                nodes,
+            });
         }
         let found = pairs.len() as u64;
         // An edge as one number, row in the upper half: sorting it sorts rows, then neighbours.
@@ -147,21 +165,33 @@ impl Graph {
                 next[column as usize] += 1;
             }
         }
-        Ok(Self { starts, neighbours, edges, duplicates, self_loops })
+        Ok(Self {
+            starts,
+            neighbours,
+            edges,
+            duplicates,
+            self_loops,
+        })
     }
 }
 
 /// Reads a graph from `path`: Matrix Market when the first line says so, else an edge list.
 pub fn read(path: &Path, directed: bool) -> Result<Graph, GraphError> {
     let name = path.display().to_string();
-    let io = |source| GraphError::Io { path: name.clone(), source };
+    let io = |source| GraphError::Io {
+        path: name.clone(),
+        source,
+    };
     let file = File::open(path).map_err(io)?;
     let metadata = file.metadata().map_err(io)?;
     if metadata.is_dir() {
         return Err(io(std::io::Error::other("is a folder, not a graph file")));
     }
     let bar = progress::bytes("reading", metadata.len());
-    let mut lines = Lines::new(BufReader::with_capacity(1 << 20, bar.wrap_read(file)), &name);
+    let mut lines = Lines::new(
+        BufReader::with_capacity(1 << 20, bar.wrap_read(file)),
+        &name,
+    );
     let raw = match lines.next_line()? {
         Some(first) if matrix_market::is_banner(first) => matrix_market::read(&mut lines)?,
         Some(_) => {
@@ -176,7 +206,9 @@ pub fn read(path: &Path, directed: bool) -> Result<Graph, GraphError> {
 
 /// Replaces ids by their ranks in ascending order and returns how many there are.
 fn renumber(pairs: &mut [(u64, u64)]) -> u64 {
-    let Some(largest) = pairs.iter().map(|&(a, b)| a.max(b)).max() else { return 0 };
+    let Some(largest) = pairs.iter().map(|&(a, b)| a.max(b)).max() else {
+        return 0;
+    };
     // A table by id costs 4 bytes an id; worth it unless ids are much sparser than edges.
     let table_limit = 8 * pairs.len() as u64 + (1 << 20);
     if largest < table_limit {
@@ -215,7 +247,11 @@ mod tests {
     use std::io::Write;
 
     fn parse(text: &str, directed: bool) -> Result<Graph, GraphError> {
-        let mut file = tempfile::Builder::new().prefix("graph").suffix(".txt").tempfile().unwrap();
+        let mut file = tempfile::Builder::new()
+            .prefix("graph")
+            .suffix(".txt")
+            .tempfile()
+            .unwrap();
         file.write_all(text.as_bytes()).unwrap();
         read(file.path(), directed)
     }
@@ -261,11 +297,26 @@ mod tests {
 
     #[test]
     fn errors_name_the_line_and_what_stood_there() {
-        assert_eq!(message("0 1\n# c\n2 x7\n"), ":3: expected a node id (a whole number from 0 up), found \"x7\"");
-        assert_eq!(message("source,target\n0,1\n"), ":1: expected a node id (a whole number from 0 up), found \"source\"");
-        assert_eq!(message("0 1\n5\n"), ":2: expected two node ids, found \"5\"");
-        assert_eq!(message("0,,1\n"), ":1: expected two node ids, found \"0,,1\"");
-        assert_eq!(message("0 -1\n"), ":1: expected a node id (a whole number from 0 up), found \"-1\"");
+        assert_eq!(
+            message("0 1\n# c\n2 x7\n"),
+            ":3: expected a node id (a whole number from 0 up), found \"x7\""
+        );
+        assert_eq!(
+            message("source,target\n0,1\n"),
+            ":1: expected a node id (a whole number from 0 up), found \"source\""
+        );
+        assert_eq!(
+            message("0 1\n5\n"),
+            ":2: expected two node ids, found \"5\""
+        );
+        assert_eq!(
+            message("0,,1\n"),
+            ":1: expected two node ids, found \"0,,1\""
+        );
+        assert_eq!(
+            message("0 -1\n"),
+            ":1: expected a node id (a whole number from 0 up), found \"-1\""
+        );
         assert_eq!(
             message("0 99999999999999999999\n"),
             ":1: expected a node id (a whole number from 0 up) below 2^64, found \"99999999999999999999\""
@@ -277,7 +328,9 @@ mod tests {
 
     #[test]
     fn a_missing_file_and_a_folder_are_named() {
-        let error = read(Path::new("/nonexistent/graph.txt"), false).unwrap_err().to_string();
+        let error = read(Path::new("/nonexistent/graph.txt"), false)
+            .unwrap_err()
+            .to_string();
         assert!(error.starts_with("/nonexistent/graph.txt: "), "{error}");
         let error = read(Path::new("/"), false).unwrap_err().to_string();
         assert!(error.contains("is a folder"), "{error}");
@@ -285,7 +338,8 @@ mod tests {
 
     #[test]
     fn matrix_market_keeps_nodes_without_entries() {
-        let text = "%%MatrixMarket matrix coordinate pattern symmetric\n% a comment\n4 4 2\n2 1\n3 1\n";
+        let text =
+            "%%MatrixMarket matrix coordinate pattern symmetric\n% a comment\n4 4 2\n2 1\n3 1\n";
         let graph = parse(text, false).unwrap();
         assert_eq!((graph.nodes(), graph.edges), (4, 2));
         assert_eq!(graph.row(0), [1, 2]);
@@ -304,22 +358,36 @@ mod tests {
     #[test]
     fn matrix_market_errors_name_line_and_content() {
         let head = "%%MatrixMarket matrix coordinate pattern general\n";
-        assert!(message("%%MatrixMarket matrix array real general\n2 2\n").contains(":1: expected "));
-        assert!(message(&format!("{head}3 4 1\n1 1\n")).contains(":2: expected a square matrix, found 3 x 4"));
-        assert!(message(&format!("{head}3 3 1\n0 1\n")).contains(":3: expected a row from 1 to 3, found 0"));
-        assert!(message(&format!("{head}3 3 1\n1 4\n")).contains(":3: expected a column from 1 to 3, found 4"));
+        assert!(
+            message("%%MatrixMarket matrix array real general\n2 2\n").contains(":1: expected ")
+        );
+        assert!(message(&format!("{head}3 4 1\n1 1\n"))
+            .contains(":2: expected a square matrix, found 3 x 4"));
+        assert!(message(&format!("{head}3 3 1\n0 1\n"))
+            .contains(":3: expected a row from 1 to 3, found 0"));
+        assert!(message(&format!("{head}3 3 1\n1 4\n"))
+            .contains(":3: expected a column from 1 to 3, found 4"));
         assert!(message(&format!("{head}3 3 2\n1 2\n")).contains("expected 2 entries, found 1"));
-        assert!(message(&format!("{head}3 3 1\n1 2\n1 3\n")).contains(":4: expected the end of the file after 1 entries"));
+        assert!(message(&format!("{head}3 3 1\n1 2\n1 3\n"))
+            .contains(":4: expected the end of the file after 1 entries"));
         assert!(message(&format!("{head}3 x 1\n")).contains(":2: expected "));
     }
 
     #[test]
     fn rows_of_the_real_graphs_have_the_published_facts() {
-        let Some(folder) = crate::testdata::shared() else { return };
+        let Some(folder) = crate::testdata::shared() else {
+            return;
+        };
         let facebook = read(&folder.join("facebook_combined.txt"), false).unwrap();
-        assert_eq!((facebook.nodes(), facebook.edges, facebook.largest_degree()), (4039, 88_234, 1045));
+        assert_eq!(
+            (facebook.nodes(), facebook.edges, facebook.largest_degree()),
+            (4039, 88_234, 1045)
+        );
         let cora = read(&folder.join("cora.cites"), false).unwrap();
-        assert_eq!((cora.nodes(), cora.edges, cora.self_loops, cora.duplicates), (2708, 5278, 0, 151));
+        assert_eq!(
+            (cora.nodes(), cora.edges, cora.self_loops, cora.duplicates),
+            (2708, 5278, 0, 151)
+        );
         assert_eq!(cora.largest_degree(), 168);
     }
 

@@ -35,7 +35,11 @@ pub fn generate(scale: u32, edge_factor: u64, seed: u64) -> RawEdges {
         let mut bits = 0u64;
         for level in 0..scale {
             // One 64-bit number serves two levels.
-            bits = if level % 2 == 0 { random.next() } else { bits >> 32 };
+            bits = if level % 2 == 0 {
+                random.next()
+            } else {
+                bits >> 32
+            };
             let draw = bits & u64::from(u32::MAX);
             let quadrant = BOUNDS.iter().filter(|&&bound| draw >= bound).count();
             row = row << 1 | quadrant >> 1;
@@ -47,7 +51,10 @@ pub fn generate(scale: u32, edge_factor: u64, seed: u64) -> RawEdges {
         }
     }
     bar.finish_and_clear();
-    RawEdges { pairs, declared_nodes: Some(nodes) }
+    RawEdges {
+        pairs,
+        declared_nodes: Some(nodes),
+    }
 }
 
 #[cfg(test)]
@@ -64,7 +71,11 @@ mod tests {
         assert_eq!(graph.nodes(), 1024);
         assert_eq!(graph.edges + graph.duplicates + graph.self_loops, 16 * 1024);
         let mean = graph.neighbours.len() as u64 / 1024;
-        assert!(graph.largest_degree() > 5 * mean, "largest {} mean {mean}", graph.largest_degree());
+        assert!(
+            graph.largest_degree() > 5 * mean,
+            "largest {} mean {mean}",
+            graph.largest_degree()
+        );
     }
 
     #[test]

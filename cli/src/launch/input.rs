@@ -34,7 +34,10 @@ impl std::str::FromStr for Input {
         match text {
             "none" => Ok(Self::Nobody),
             "all" => Ok(Self::All),
-            number => number.parse().map(Self::Pe).map_err(|_| "expected a PE number, `all` or `none`".to_owned()),
+            number => number
+                .parse()
+                .map(Self::Pe)
+                .map_err(|_| "expected a PE number, `all` or `none`".to_owned()),
         }
     }
 }
@@ -42,7 +45,10 @@ impl std::str::FromStr for Input {
 /// Copies stdin to `sinks` from a thread that lives as long as the process. A PE that reads no more is left out.
 pub fn forward(input: Input, mut sinks: Vec<ChildStdin>) {
     let stdin = std::io::stdin();
-    if input == Input::Nobody || sinks.is_empty() || (stdin.is_terminal() && !in_foreground(stdin.as_raw_fd())) {
+    if input == Input::Nobody
+        || sinks.is_empty()
+        || (stdin.is_terminal() && !in_foreground(stdin.as_raw_fd()))
+    {
         return; // dropping the sinks closes them
     }
     let copy = move || {
@@ -50,13 +56,19 @@ pub fn forward(input: Input, mut sinks: Vec<ChildStdin>) {
         let mut stdin = std::io::stdin().lock();
         while !sinks.is_empty() {
             match stdin.read(&mut buffer) {
-                Ok(read) if read > 0 => sinks.retain_mut(|sink| sink.write_all(&buffer[..read]).and_then(|()| sink.flush()).is_ok()),
+                Ok(read) if read > 0 => sinks.retain_mut(|sink| {
+                    sink.write_all(&buffer[..read])
+                        .and_then(|()| sink.flush())
+                        .is_ok()
+                }),
                 _ => return,
             }
         }
     };
     // Without the thread the PEs see an empty stdin, which is what they would see from a terminal in the background.
-    let _ = thread::Builder::new().name("npushmem-input".into()).spawn(copy);
+    let _ = thread::Builder::new()
+        .name("npushmem-input".into())
+        .spawn(copy);
 }
 
 /// Reading a terminal from the background would stop the launcher (SIGTTIN).

@@ -153,7 +153,10 @@ fn others(ended: usize) -> String {
 }
 
 fn list(pes: &[u32]) -> String {
-    pes.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
+    pes.iter()
+        .map(u32::to_string)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// Runs a job to its end.
@@ -162,8 +165,14 @@ fn list(pes: &[u32]) -> String {
 /// The first PE that failed and how; a program that cannot be started; a timeout; a signal. No PE is running when it returns.
 pub fn run(job: &Job) -> Result<(), LaunchError> {
     // Blocked before any thread starts, so that every thread leaves them to the watch.
-    let signals = Signals::block().map_err(|source| LaunchError::System { what: "signalfd", source })?;
-    let token = token().map_err(|source| LaunchError::System { what: "/dev/urandom", source })?;
+    let signals = Signals::block().map_err(|source| LaunchError::System {
+        what: "signalfd",
+        source,
+    })?;
+    let token = token().map_err(|source| LaunchError::System {
+        what: "/dev/urandom",
+        source,
+    })?;
     let server = Server::bind("127.0.0.1:0", job.pes, token.as_bytes())?;
     let output = Output::default();
     let mut watch = Watch::new(job, &server, &signals);
@@ -182,7 +191,12 @@ pub fn run(job: &Job) -> Result<(), LaunchError> {
     result
 }
 
-fn start(job: &Job, pe: u32, server: &Server, token: &str) -> Result<std::process::Child, LaunchError> {
+fn start(
+    job: &Job,
+    pe: u32,
+    server: &Server,
+    token: &str,
+) -> Result<std::process::Child, LaunchError> {
     let mut command = Command::new(&job.program);
     command
         .args(&job.args)
@@ -193,7 +207,11 @@ fn start(job: &Job, pe: u32, server: &Server, token: &str) -> Result<std::proces
         .env("NPUSHMEM_STORE", server.address().to_string())
         .env("NPUSHMEM_STORE_SERVER", "launcher")
         .env("NPUSHMEM_JOB", token)
-        .stdin(if job.input.is_for(pe) { Stdio::piped() } else { Stdio::null() })
+        .stdin(if job.input.is_for(pe) {
+            Stdio::piped()
+        } else {
+            Stdio::null()
+        })
         .process_group(0);
     if job.prefix.is_some() {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -210,7 +228,10 @@ fn start(job: &Job, pe: u32, server: &Server, token: &str) -> Result<std::proces
             Ok(())
         });
     }
-    command.spawn().map_err(|source| LaunchError::Start { program: job.program.clone(), source })
+    command.spawn().map_err(|source| LaunchError::Start {
+        program: job.program.clone(),
+        source,
+    })
 }
 
 fn token() -> std::io::Result<String> {
@@ -227,9 +248,27 @@ mod tests {
     fn exit_codes_are_those_of_a_shell() {
         assert_eq!(End::Code(3).exit_code(), 3);
         assert_eq!(End::Signal(libc::SIGKILL).exit_code(), 137);
-        assert_eq!(End::Signal(libc::SIGSEGV).to_string(), "was killed by SIGSEGV (signal 11)");
-        let error = LaunchError::Pe { pe: 2, pes: 4, end: End::Code(3), ended: 2 };
-        assert_eq!(error.to_string(), "PE 2 of 4 exited with code 3; the 2 other running PEs were ended");
-        assert_eq!(LaunchError::Timeout { timeout: Duration::from_millis(1500), running: vec![0, 3] }.exit_code(), 124);
+        assert_eq!(
+            End::Signal(libc::SIGSEGV).to_string(),
+            "was killed by SIGSEGV (signal 11)"
+        );
+        let error = LaunchError::Pe {
+            pe: 2,
+            pes: 4,
+            end: End::Code(3),
+            ended: 2,
+        };
+        assert_eq!(
+            error.to_string(),
+            "PE 2 of 4 exited with code 3; the 2 other running PEs were ended"
+        );
+        assert_eq!(
+            LaunchError::Timeout {
+                timeout: Duration::from_millis(1500),
+                running: vec![0, 3]
+            }
+            .exit_code(),
+            124
+        );
     }
 }

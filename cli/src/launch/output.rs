@@ -24,13 +24,22 @@ pub struct Output {
 impl Default for Output {
     fn default() -> Self {
         let (done, all_done) = channel();
-        Self { done, all_done, threads: RefCell::new(0) }
+        Self {
+            done,
+            all_done,
+            threads: RefCell::new(0),
+        }
     }
 }
 
 impl Output {
     /// Takes the pipes of a child: output is passed on from now on, the pipe to its stdin is returned.
-    pub fn attach(&self, mut child: Child, pe: u32, prefix: Option<&str>) -> Result<(Child, Option<ChildStdin>), LaunchError> {
+    pub fn attach(
+        &self,
+        mut child: Child,
+        pe: u32,
+        prefix: Option<&str>,
+    ) -> Result<(Child, Option<ChildStdin>), LaunchError> {
         let prefix = prefix.unwrap_or_default().replace("{pe}", &pe.to_string());
         let stdin = child.stdin.take();
         let mut streams: Vec<(Box<dyn Read + Send>, bool)> = Vec::new();
@@ -42,19 +51,24 @@ impl Output {
         }
         for (stream, is_error) in streams {
             let (done, prefix) = (self.done.clone(), prefix.clone());
-            let thread = thread::Builder::new().name(format!("npushmem-output-{pe}")).spawn(move || {
-                if is_error {
-                    pass_on(stream, &prefix, || std::io::stderr().lock());
-                } else {
-                    pass_on(stream, &prefix, || std::io::stdout().lock());
-                }
-                // Nobody may be waiting any more.
-                let _ = done.send(());
-            });
+            let thread = thread::Builder::new()
+                .name(format!("npushmem-output-{pe}"))
+                .spawn(move || {
+                    if is_error {
+                        pass_on(stream, &prefix, || std::io::stderr().lock());
+                    } else {
+                        pass_on(stream, &prefix, || std::io::stdout().lock());
+                    }
+                    // Nobody may be waiting any more.
+                    let _ = done.send(());
+                });
             if let Err(source) = thread {
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err(LaunchError::System { what: "a thread for output", source });
+                return Err(LaunchError::System {
+                    what: "a thread for output",
+                    source,
+                });
             }
             *self.threads.borrow_mut() += 1;
         }
@@ -80,7 +94,9 @@ fn pass_on<W: Write>(stream: impl Read, prefix: &str, open: impl Fn() -> W) {
     loop {
         line.clear();
         line.extend_from_slice(prefix.as_bytes());
-        let read = (&mut reader).take(LONGEST_LINE).read_until(b'\n', &mut line);
+        let read = (&mut reader)
+            .take(LONGEST_LINE)
+            .read_until(b'\n', &mut line);
         if !matches!(read, Ok(bytes) if bytes > 0) {
             return;
         }
@@ -88,7 +104,11 @@ fn pass_on<W: Write>(stream: impl Read, prefix: &str, open: impl Fn() -> W) {
             line.push(b'\n');
         }
         let mut target = open();
-        if target.write_all(&line).and_then(|()| target.flush()).is_err() {
+        if target
+            .write_all(&line)
+            .and_then(|()| target.flush())
+            .is_err()
+        {
             return;
         }
     }
@@ -114,6 +134,9 @@ mod tests {
     fn every_line_gets_the_prefix_and_the_last_one_an_end() {
         let sink = Arc::new(Mutex::new(Vec::new()));
         pass_on(&b"one\n\ntwo"[..], "[3] ", || Shared(sink.clone()));
-        assert_eq!(String::from_utf8(sink.lock().unwrap().clone()).unwrap(), "[3] one\n[3] \n[3] two\n");
+        assert_eq!(
+            String::from_utf8(sink.lock().unwrap().clone()).unwrap(),
+            "[3] one\n[3] \n[3] two\n"
+        );
     }
 }

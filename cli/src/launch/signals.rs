@@ -4,8 +4,15 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// Signals that are passed on to the PEs.
-const FORWARDED: [i32; 7] =
-    [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGUSR1, libc::SIGUSR2, libc::SIGTSTP];
+const FORWARDED: [i32; 7] = [
+    libc::SIGHUP,
+    libc::SIGINT,
+    libc::SIGQUIT,
+    libc::SIGTERM,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGTSTP,
+];
 
 /// Owner of the blocked signals; dropping it restores the mask.
 pub struct Signals {
@@ -30,13 +37,17 @@ impl Signals {
                 return Err(std::io::Error::from_raw_os_error(error));
             }
             let before = before.assume_init();
-            let descriptor = libc::signalfd(-1, set.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+            let descriptor =
+                libc::signalfd(-1, set.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
             if descriptor < 0 {
                 let error = std::io::Error::last_os_error();
                 libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
                 return Err(error);
             }
-            Ok(Self { descriptor: OwnedFd::from_raw_fd(descriptor), before })
+            Ok(Self {
+                descriptor: OwnedFd::from_raw_fd(descriptor),
+                before,
+            })
         }
     }
 

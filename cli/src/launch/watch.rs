@@ -1,7 +1,7 @@
 //! Waits for the PEs, passes signals on, and ends the job: on the first failure, at the timeout, or when the launcher is asked to end.
 
-use std::process::Child;
 use std::os::fd::OwnedFd;
+use std::process::Child;
 use std::time::{Duration, Instant};
 
 use npushmem::bootstrap::store::Server;
@@ -24,12 +24,20 @@ impl Pe {
     pub fn new(number: u32, mut child: Child) -> Result<Self, LaunchError> {
         let group = Pid::from_child(&child);
         match pidfd_open(group, PidfdFlags::empty()) {
-            Ok(descriptor) => Ok(Self { number, child, group, descriptor }),
+            Ok(descriptor) => Ok(Self {
+                number,
+                child,
+                group,
+                descriptor,
+            }),
             Err(error) => {
                 // Ours, and not yet reaped.
                 let _ = child.kill();
                 let _ = child.wait();
-                Err(LaunchError::System { what: "pidfd_open (Linux 5.3 or newer)", source: error.into() })
+                Err(LaunchError::System {
+                    what: "pidfd_open (Linux 5.3 or newer)",
+                    source: error.into(),
+                })
             }
         }
     }
@@ -44,7 +52,10 @@ impl Pe {
     fn reap(&mut self) -> End {
         self.signal(Signal::KILL);
         match self.child.wait() {
-            Ok(status) => match (status.code(), std::os::unix::process::ExitStatusExt::signal(&status)) {
+            Ok(status) => match (
+                status.code(),
+                std::os::unix::process::ExitStatusExt::signal(&status),
+            ) {
                 (Some(code), _) => End::Code(code),
                 (None, Some(signal)) => End::Signal(signal),
                 (None, None) => End::Code(-1),
@@ -75,8 +86,18 @@ pub struct Watch<'a> {
 impl<'a> Watch<'a> {
     /// A watch without PEs; the job's time begins.
     pub fn new(job: &'a Job, server: &'a Server, signals: &'a Signals) -> Self {
-        let timeout = job.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        Self { job, server, signals, running: Vec::new(), ending: None, timeout, kill: None }
+        let timeout = job
+            .timeout
+            .and_then(|timeout| Instant::now().checked_add(timeout));
+        Self {
+            job,
+            server,
+            signals,
+            running: Vec::new(),
+            ending: None,
+            timeout,
+            kill: None,
+        }
     }
 
     /// Watches one PE more.
@@ -96,7 +117,9 @@ impl<'a> Watch<'a> {
             if self.timeout.is_some_and(|timeout| now >= timeout) && !self.running.is_empty() {
                 self.timeout = None;
                 if self.ending.is_none() {
-                    self.ending = Some(Ending::Timeout(self.running.iter().map(|pe| pe.number).collect()));
+                    self.ending = Some(Ending::Timeout(
+                        self.running.iter().map(|pe| pe.number).collect(),
+                    ));
                     self.end_all(Signal::TERM);
                 }
             }
@@ -107,8 +130,16 @@ impl<'a> Watch<'a> {
         }
         match self.ending.take() {
             None => Ok(()),
-            Some(Ending::Failure { pe, end, ended }) => Err(LaunchError::Pe { pe, pes: self.job.pes, end, ended }),
-            Some(Ending::Timeout(running)) => Err(LaunchError::Timeout { timeout: self.job.timeout.unwrap_or_default(), running }),
+            Some(Ending::Failure { pe, end, ended }) => Err(LaunchError::Pe {
+                pe,
+                pes: self.job.pes,
+                end,
+                ended,
+            }),
+            Some(Ending::Timeout(running)) => Err(LaunchError::Timeout {
+                timeout: self.job.timeout.unwrap_or_default(),
+                running,
+            }),
             Some(Ending::Signal(signal)) => Err(LaunchError::Interrupted(signal)),
         }
     }
@@ -116,19 +147,34 @@ impl<'a> Watch<'a> {
     /// Waits for a PE to end, a signal or the next deadline. Returns the indices of the PEs that ended.
     fn wait(&self) -> Result<Vec<usize>, LaunchError> {
         let mut descriptors = vec![PollFd::new(self.signals, PollFlags::IN)];
-        descriptors.extend(self.running.iter().map(|pe| PollFd::new(&pe.descriptor, PollFlags::IN)));
+        descriptors.extend(
+            self.running
+                .iter()
+                .map(|pe| PollFd::new(&pe.descriptor, PollFlags::IN)),
+        );
         let deadline = [self.timeout, self.kill].into_iter().flatten().min();
         let timeout = deadline.map(|deadline| {
             // A millisecond more, so that the deadline has passed when poll returns.
-            let left = deadline.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
-            Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) }
+            let left =
+                deadline.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
+            Timespec {
+                tv_sec: left.as_secs() as i64,
+                tv_nsec: i64::from(left.subsec_nanos()),
+            }
         });
         match poll(&mut descriptors, timeout.as_ref()) {
             Ok(_) => {}
             Err(rustix::io::Errno::INTR) => return Ok(Vec::new()),
-            Err(error) => return Err(LaunchError::System { what: "poll", source: error.into() }),
+            Err(error) => {
+                return Err(LaunchError::System {
+                    what: "poll",
+                    source: error.into(),
+                })
+            }
         }
-        Ok((0..self.running.len()).filter(|&index| !descriptors[index + 1].revents().is_empty()).collect())
+        Ok((0..self.running.len())
+            .filter(|&index| !descriptors[index + 1].revents().is_empty())
+            .collect())
     }
 
     fn collect(&mut self, ended: Vec<usize>) {
@@ -146,9 +192,15 @@ impl<'a> Watch<'a> {
         }
         // Of several at once the one that a signal killed is the likelier cause: the others may have failed because of it.
         failures.sort_by_key(|&(pe, end)| (matches!(end, End::Code(_)), pe));
-        let Some(&(pe, end)) = failures.first() else { return };
+        let Some(&(pe, end)) = failures.first() else {
+            return;
+        };
         if self.ending.is_none() {
-            let ended = if self.job.keep_going { 0 } else { self.running.len() };
+            let ended = if self.job.keep_going {
+                0
+            } else {
+                self.running.len()
+            };
             self.ending = Some(Ending::Failure { pe, end, ended });
             if !self.job.keep_going {
                 self.end_all(Signal::TERM);
@@ -157,7 +209,9 @@ impl<'a> Watch<'a> {
     }
 
     fn pass_on(&mut self, signal: i32) {
-        let Some(named) = Signal::from_named_raw(signal) else { return };
+        let Some(named) = Signal::from_named_raw(signal) else {
+            return;
+        };
         match named {
             Signal::TSTP => {
                 self.running.iter().for_each(|pe| pe.signal(Signal::STOP));

@@ -53,12 +53,19 @@ pub struct Shape {
 
 /// Plans the fetch-once aggregation of `pe`.
 pub fn fetch_once(graph: &Graph, partition: &Partition, pe: usize, shape: Shape) -> FetchPlan {
-    let Shape { cores, batch, staging_row } = shape;
+    let Shape {
+        cores,
+        batch,
+        staging_row,
+    } = shape;
     let own = partition.starts[pe]..partition.starts[pe + 1];
     let mut remote: Vec<u32> = Vec::new();
     let mut remote_entries = 0u64;
     for &node in partition.nodes_of(pe) {
-        let positions = graph.row(node as usize).iter().map(|&neighbour| partition.positions[neighbour as usize]);
+        let positions = graph
+            .row(node as usize)
+            .iter()
+            .map(|&neighbour| partition.positions[neighbour as usize]);
         let before = remote.len();
         remote.extend(positions.filter(|position| !own.contains(position)));
         remote_entries += (remote.len() - before) as u64;
@@ -103,7 +110,12 @@ pub fn fetch_once(graph: &Graph, partition: &Partition, pe: usize, shape: Shape)
         let first_batch = batches.len() as u32;
         for (round, rows) in core.iter().enumerate() {
             let (owner, _) = partition.locate(rows[0]);
-            batches.push(Batch { pe: owner as u32, count: rows.len() as u32, first_slot: fetch.len() as u32, reserved: 0 });
+            batches.push(Batch {
+                pe: owner as u32,
+                count: rows.len() as u32,
+                first_slot: fetch.len() as u32,
+                reserved: 0,
+            });
             let index = remote.partition_point(|&position| position < rows[0]);
             for (offset, &position) in rows.iter().enumerate() {
                 slots[index + offset] = (fetch.len() as u32, round as u32 + 1);
@@ -124,7 +136,12 @@ pub fn fetch_once(graph: &Graph, partition: &Partition, pe: usize, shape: Shape)
     for (core, (begin, end)) in compute.cores.iter_mut().zip(ranges) {
         (core.batch_begin, core.batch_end) = (begin, end);
     }
-    FetchPlan { compute, batches, fetch, remote_entries }
+    FetchPlan {
+        compute,
+        batches,
+        fetch,
+        remote_entries,
+    }
 }
 
 /// Plans the baseline of `pe`: every row is there, so columns are positions, and each core sends its share of the PE's own rows.
@@ -141,10 +158,20 @@ pub fn all_gather(graph: &Graph, partition: &Partition, pe: usize, cores: usize)
 impl Compute {
     /// Shares the nodes of `pe`: consecutive rows a core, balanced by edges, and within a core in the order in which their rows can be there.
     /// `column` gives the table row of a position and the progress that it needs (0: there from the start).
-    fn new(graph: &Graph, partition: &Partition, pe: usize, cores: usize, column: impl Fn(u32) -> (u32, u32)) -> Self {
+    fn new(
+        graph: &Graph,
+        partition: &Partition,
+        pe: usize,
+        cores: usize,
+        column: impl Fn(u32) -> (u32, u32),
+    ) -> Self {
         let mut compute = Self::default();
         let weight = |node: u32| graph.row(node as usize).len() as u64 + NODE_WEIGHT;
-        let total: u64 = partition.nodes_of(pe).iter().map(|&node| weight(node)).sum();
+        let total: u64 = partition
+            .nodes_of(pe)
+            .iter()
+            .map(|&node| weight(node))
+            .sum();
         let mut rows = partition.nodes_of(pe).iter().enumerate().peekable();
         let mut done = 0u64;
         for core in 0..cores as u64 {
@@ -152,7 +179,10 @@ impl Compute {
             let mut share: Vec<(u32, u32, Vec<u32>)> = Vec::new();
             while let Some((row, &node)) = rows.next_if(|_| done < target) {
                 done += weight(node);
-                let mapped = graph.row(node as usize).iter().map(|&neighbour| column(partition.positions[neighbour as usize]));
+                let mapped = graph
+                    .row(node as usize)
+                    .iter()
+                    .map(|&neighbour| column(partition.positions[neighbour as usize]));
                 let (mut columns, needs): (Vec<u32>, Vec<u32>) = mapped.unzip();
                 // Ascending columns let a kernel load neighbours that lie side by side in one copy.
                 columns.sort_unstable();
@@ -173,11 +203,18 @@ impl Compute {
         };
         for same_need in share.chunk_by(|left, right| left.0 == right.0) {
             for (_, row, columns) in same_need {
-                self.nodes.push(Node { row: *row, degree: columns.len() as u32 });
+                self.nodes.push(Node {
+                    row: *row,
+                    degree: columns.len() as u32,
+                });
                 self.columns.extend_from_slice(columns);
             }
             let edge_end = self.columns.len() as u64;
-            self.phases.push(Phase { edge_end, need: same_need[0].0, reserved: 0 });
+            self.phases.push(Phase {
+                edge_end,
+                need: same_need[0].0,
+                reserved: 0,
+            });
         }
         core.node_end = self.nodes.len() as u32;
         core.phase_end = self.phases.len() as u32;

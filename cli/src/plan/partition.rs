@@ -61,7 +61,11 @@ impl Partition {
         for (node, &position) in positions.iter().enumerate() {
             by_position[position as usize] = node as u32;
         }
-        Self { starts, nodes: by_position, positions }
+        Self {
+            starts,
+            nodes: by_position,
+            positions,
+        }
     }
 
     /// Number of PEs.
@@ -104,9 +108,15 @@ mod tests {
                 for pe in 0..pes {
                     for (row, &node) in partition.nodes_of(pe).iter().enumerate() {
                         assert!(!std::mem::replace(&mut seen[node as usize], true));
-                        assert_eq!(partition.locate(partition.positions[node as usize]), (pe, row as u32));
+                        assert_eq!(
+                            partition.locate(partition.positions[node as usize]),
+                            (pe, row as u32)
+                        );
                     }
-                    assert!(partition.nodes_of(pe).windows(2).all(|pair| pair[0] < pair[1]));
+                    assert!(partition
+                        .nodes_of(pe)
+                        .windows(2)
+                        .all(|pair| pair[0] < pair[1]));
                 }
                 assert!(seen.iter().all(|&seen| seen));
             }
@@ -116,6 +126,9 @@ mod tests {
     #[test]
     fn blocks_differ_by_one_row_at_most() {
         let partition = Partition::new(Scheme::Block, 2710, 4);
-        assert_eq!((0..4).map(|pe| partition.owned(pe)).collect::<Vec<_>>(), [677, 678, 677, 678]);
+        assert_eq!(
+            (0..4).map(|pe| partition.owned(pe)).collect::<Vec<_>>(),
+            [677, 678, 677, 678]
+        );
     }
 }
