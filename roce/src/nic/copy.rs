@@ -16,8 +16,8 @@
 
 use std::sync::atomic::{fence, AtomicU16, AtomicU32, AtomicU64, AtomicU8, Ordering};
 
-/// Longest payload that is copied word by word, bytes.
-const SMALL: usize = 256;
+/// Longest payload that is copied word by word, bytes: a cache line. Rows of features are longer and want vector copies.
+const SMALL: usize = 64;
 /// Size of the words that the bulk copy keeps whole, bytes.
 const WORD: usize = 8;
 
