@@ -1,1 +1,45 @@
-//! Stub.
+//! npushmem: SHMEM for Ascend NPUs, driven by the device. This crate is the host side: it sets the stage for kernels that move data between
+//! NPUs by themselves (the device API is in device/, AscendC headers).
+//!
+//! ```no_run
+//! use npushmem::{kernels, Args, World};
+//!
+//! # fn main() -> Result<(), npushmem::Error> {
+//! let world = World::init()?; // every PE; `npushmem run -n 4 -- program` starts them
+//! let data = world.alloc_zeroed::<f32>(1024)?; // the same heap offset on every PE
+//! world.write(&data, 0, &[1.0; 1024])?;
+//! world.enable_device(4)?; // queue pairs for 4 comm cores a PE
+//! world.barrier_all()?;
+//! let kernel = world.load(&kernels::PROBE)?.function("shmem_probe")?;
+//! world.launch(&kernel, 1, &Args::new().ctx().ptr(&data))?;
+//! world.synchronize()?; // bounded; names PE, operation and cause of what went wrong on the device
+//! world.barrier_all()?;
+//! drop(data);
+//! world.finalize()
+//! # }
+//! ```
+//!
+//! Without an NPU everything runs on an emulated one (`NPUSHMEM_RUNTIME=sim`, or by itself when no vendor runtime is there).
+
+pub mod abi;
+pub mod bootstrap;
+pub mod config;
+mod error;
+pub mod faults;
+pub mod heap;
+mod launch;
+mod memory;
+mod object;
+mod run;
+pub mod runtime;
+mod sym;
+pub mod transport;
+mod world;
+
+pub use config::Config;
+pub use error::Error;
+pub use faults::DeviceError;
+pub use launch::{Args, Function, Module};
+pub use object::{kernels, KernelObject, Target};
+pub use sym::SymBuf;
+pub use world::{Stats, World};

@@ -1,0 +1,66 @@
+//! The host's view of device/abi.h: the structures that host and kernels share, generated from the header by build.rs.
+//!
+//! What it is not: no layout is declared here. transport/tables.rs fills the structures, faults.rs reads the error records.
+
+#![allow(missing_docs, non_camel_case_types, non_upper_case_globals)] // the header's names and comments
+#![allow(clippy::undocumented_unsafe_blocks, clippy::doc_lazy_continuation, rustdoc::broken_intra_doc_links, rustdoc::invalid_html_tags)] // generated
+
+include!(concat!(env!("OUT_DIR"), "/abi.rs"));
+
+/// Structures that are written to and read from device memory as bytes.
+macro_rules! plain {
+    ($($name:ident),+) => {$(
+        // SAFETY: a `repr(C)` struct of integers and integer arrays, for which every bit pattern is valid; the test below checks that it
+        // has no padding.
+        unsafe impl bytemuck::Zeroable for $name {}
+        // SAFETY: as above.
+        unsafe impl bytemuck::Pod for $name {}
+    )+};
+}
+plain!(shmem_peer, shmem_qp, shmem_core, shmem_error, shmem_abort, shmem_ctx);
+
+/// What a structure that the host writes begins with: magic, version, size.
+pub(crate) fn header<T>() -> (u32, u16, u16) {
+    (SHMEM_ABI_MAGIC, SHMEM_ABI_VERSION as u16, std::mem::size_of::<T>() as u16)
+}
+
+/// Bytes of the sync area: the macro SHMEM_SYNC_SIZE.
+pub(crate) fn sync_size(n_cores: u64, n_pes: u64) -> u64 {
+    let line = u64::from(SHMEM_LINE);
+    u64::from(SHMEM_SYNC_ROUNDS) * line + n_cores * n_pes * line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::{offset_of, size_of};
+
+    #[test]
+    fn structures_are_whole_lines_without_padding() {
+        assert_eq!(size_of::<shmem_peer>(), 64);
+        assert_eq!(size_of::<shmem_qp>(), 256);
+        assert_eq!(size_of::<shmem_core>(), 128);
+        assert_eq!(size_of::<shmem_error>(), 64);
+        assert_eq!(size_of::<shmem_abort>(), 64);
+        assert_eq!(size_of::<shmem_ctx>(), 256);
+        // The fields add up to the sizes, so nothing lies between them.
+        assert_eq!(offset_of!(shmem_peer, reserved) + 32, 64);
+        assert_eq!(offset_of!(shmem_qp, reserved) + 32, 128);
+        assert_eq!(offset_of!(shmem_qp, reserved3) + 64, 256);
+        assert_eq!(offset_of!(shmem_core, mapped_bytes) + 8, 128);
+        assert_eq!(offset_of!(shmem_error, reserved) + 16, 64);
+        assert_eq!(offset_of!(shmem_abort, reserved) + 56, 64);
+        assert_eq!(offset_of!(shmem_ctx, reserved) + 120, 256);
+    }
+
+    #[test]
+    fn the_cores_part_of_a_queue_pair_begins_on_a_line_of_its_own() {
+        assert_eq!(offset_of!(shmem_qp, head), 128);
+        assert_eq!(offset_of!(shmem_core, data_requests), 64);
+    }
+
+    #[test]
+    fn the_sync_area_has_a_line_a_round_and_a_line_a_core_and_pe() {
+        assert_eq!(sync_size(4, 8), (32 + 32) * 64);
+    }
+}

@@ -1,0 +1,227 @@
+//! Launching kernels and waiting for them: bounded, watching for dead PEs, and turning what is found afterwards into one error.
+//!
+//! What it is not: it sets nothing up (transport/) and holds no policy on blocks. Called by world.rs, one call at a time.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::abi;
+use crate::bootstrap::{Bootstrap, Death};
+use crate::config::Config;
+use crate::error::Error;
+use crate::faults::{Code, DeviceError};
+use crate::launch::{Args, Function, Loaded};
+use crate::runtime::owners::{Device, Stream};
+use crate::runtime::AclError;
+use crate::transport::Transport;
+
+/// How long one wait of the runtime lasts before deaths and deadlines are looked at, milliseconds.
+const SLICE_MS: i32 = 20;
+/// How long a kernel may take to obey the abort line.
+const GRACE: Duration = Duration::from_secs(5);
+/// How long to wait for the store's word on a PE that the NIC calls dead.
+const DEATH_NEWS: Duration = Duration::from_millis(300);
+
+/// The stream that kernels run on, and what runs.
+pub(crate) struct Runner {
+    stream: Stream,
+    /// Names of the kernels launched since the last wait; what they need is kept alive.
+    names: Vec<String>,
+    loaded: Vec<Arc<Loaded>>,
+    needs_recover: Option<String>,
+    lost: bool,
+    last: Option<DeviceError>,
+}
+
+/// How a wait ended.
+enum Outcome {
+    Done,
+    /// The runtime reports a failed kernel.
+    Failed(AclError),
+    /// It did not end even after the abort line.
+    Lost,
+}
+
+impl Runner {
+    pub(crate) fn new(device: &Device) -> Result<Runner, Error> {
+        let stream = Stream::new(device).map_err(Error::acl("making a stream"))?;
+        Ok(Runner { stream, names: Vec::new(), loaded: Vec::new(), needs_recover: None, lost: false, last: None })
+    }
+
+    /// Puts a kernel into the stream.
+    pub(crate) fn launch(&mut self, function: &Function, blocks: u32, args: &Args, context: u64, together: bool) -> Result<(), Error> {
+        if blocks == 0 {
+            return Err(Error::NoBlocks(function.name.clone()));
+        }
+        if let Some(reason) = self.needs_recover.as_ref().filter(|_| self.lost || args.wants_context()) {
+            return Err(Error::NeedsRecover(reason.clone()));
+        }
+        let mut packed = args.packed(context);
+        function
+            .loaded
+            .binary
+            .launch(function.handle, blocks, &self.stream, &mut packed, together)
+            .map_err(Error::acl("launching a kernel"))?;
+        if self.names.last() != Some(&function.name) {
+            self.names.push(function.name.clone());
+        }
+        if !self.loaded.iter().any(|loaded| Arc::ptr_eq(loaded, &function.loaded)) {
+            self.loaded.push(function.loaded.clone());
+        }
+        Ok(())
+    }
+
+    /// Waits for everything launched.
+    pub(crate) fn wait(&mut self, bootstrap: &Bootstrap, transport: Option<&Transport>, config: &Config) -> Result<(), Error> {
+        let pe = bootstrap.identity().pe;
+        if self.lost {
+            return Err(self.lost_error(pe, config));
+        }
+        if self.names.is_empty() {
+            return Ok(());
+        }
+        let begin = Instant::now();
+        let limit = config.kernel_wait();
+        let mut death: Option<Death> = None;
+        let mut aborted: Option<Instant> = None;
+        let mut timed_out = false;
+        let outcome = loop {
+            match self.stream.wait(SLICE_MS) {
+                Ok(true) => break Outcome::Done,
+                Err(error) => break Outcome::Failed(error),
+                Ok(false) => {}
+            }
+            if aborted.is_none() {
+                death = bootstrap.death();
+                timed_out = death.is_none() && begin.elapsed() >= limit;
+                if death.is_some() || timed_out {
+                    aborted = Some(Instant::now());
+                    let code = if timed_out { abi::SHMEM_E_TIMEOUT } else { abi::SHMEM_E_ABORT };
+                    let dead = death.as_ref().and_then(|d| d.pe).map_or(-1, |pe| pe as i32);
+                    if let Some(transport) = transport {
+                        transport.abort(code, dead)?;
+                    }
+                }
+            } else if aborted.is_some_and(|at| at.elapsed() >= GRACE) {
+                break Outcome::Lost;
+            }
+        };
+        let seconds = begin.elapsed().as_secs_f64();
+        if let Outcome::Lost = outcome {
+            self.lost = true;
+            self.needs_recover = Some("a kernel does not end, and this process cannot go on".into());
+            self.stream.mark_lost();
+            // The kernel may still run: its code must stay.
+            for loaded in self.loaded.drain(..) {
+                std::mem::forget(loaded);
+            }
+            return Err(Error::KernelLost { pe, kernel: self.kernel(), seconds });
+        }
+        let kernel = self.kernel();
+        self.names.clear();
+        self.loaded.clear();
+        let records = match transport {
+            Some(transport) => transport.take_errors()?,
+            None => Vec::new(),
+        };
+        let mut record = DeviceError::earliest(pe, &records).map(Box::new);
+        if let Some(record) = &mut record {
+            record.died = self.news(bootstrap, record);
+            if death.is_none() && record.died.is_some() {
+                death = bootstrap.death();
+            }
+            self.last = Some((**record).clone());
+        }
+        let error = match (outcome, death, record) {
+            (Outcome::Failed(source), _, record) => Error::Kernel { pe, kernel, source, record },
+            (_, Some(Death { pe: None, reason }), _) => Error::StoreGone { pe, reason, kernel },
+            // The record says it best when it is about the dead PE itself.
+            (_, Some(Death { pe: Some(dead), .. }), Some(record)) if record.target == Some(dead) && record.code != Code::Abort => {
+                Error::Device(record)
+            }
+            (_, Some(Death { pe: Some(dead), reason }), record) if aborted.is_some() || record.is_some() => {
+                Error::PeerDied { pe, dead, reason, kernel, record }
+            }
+            (_, _, record) if timed_out => Error::KernelTimeout { pe, kernel, seconds: limit.as_secs_f64(), record },
+            (_, _, Some(record)) => Error::Device(record),
+            (_, _, None) => return Ok(()),
+        };
+        let breaks = match &error {
+            Error::Device(record) => record.breaks_queues(),
+            _ => true,
+        };
+        if breaks {
+            self.needs_recover = Some(error.to_string());
+        }
+        Err(error)
+    }
+
+    /// How the PE that a record is about died, if it did.
+    fn news(&self, bootstrap: &Bootstrap, record: &DeviceError) -> Option<String> {
+        let target = record.target?;
+        let deadline = Instant::now() + DEATH_NEWS;
+        loop {
+            if let Some(death) = bootstrap.death() {
+                return (death.pe == Some(target)).then_some(death.reason);
+            }
+            // The NIC notices a death before the store does: give the news a moment.
+            if record.code != Code::Completion || target == record.pe || Instant::now() >= deadline {
+                return None;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Before queue pairs are made anew: a stream that failed may refuse work.
+    pub(crate) fn renew(&mut self, device: &Device) -> Result<(), Error> {
+        if self.lost {
+            return Err(Error::NeedsRecover("a kernel does not end, and this process cannot go on".into()));
+        }
+        self.stream = Stream::new(device).map_err(Error::acl("making a stream"))?;
+        self.needs_recover = None;
+        self.last = None;
+        Ok(())
+    }
+
+    /// Gives running kernels a moment to end, and gives them up otherwise.
+    pub(crate) fn stop_before_drop(&mut self, config: &Config) {
+        if self.names.is_empty() || self.lost {
+            return;
+        }
+        let limit = config.kernel_wait().min(GRACE).as_millis() as i32;
+        if matches!(self.stream.wait(limit), Ok(false)) {
+            self.lost = true;
+            self.stream.mark_lost();
+            for loaded in self.loaded.drain(..) {
+                std::mem::forget(loaded);
+            }
+        }
+    }
+
+    /// Whether a kernel does not end.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.lost
+    }
+
+    /// What broke the device, if something did.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        self.needs_recover.as_deref()
+    }
+
+    /// The latest record of a kernel.
+    pub(crate) fn last_error(&self) -> Option<DeviceError> {
+        self.last.clone()
+    }
+
+    fn lost_error(&self, pe: u32, config: &Config) -> Error {
+        Error::KernelLost { pe, kernel: self.kernel(), seconds: config.kernel_wait().as_secs_f64() }
+    }
+
+    fn kernel(&self) -> String {
+        match self.names.as_slice() {
+            [] => "(none)".into(),
+            [one] => one.clone(),
+            many => many.join(", "),
+        }
+    }
+}

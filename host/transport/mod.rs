@@ -1,0 +1,431 @@
+//! Transports: what `enable_device` sets up so that kernels can reach peers, and what is read back after them.
+//!
+//! bringup.rs brings the NIC and the queue pairs up through hccp.rs; tables.rs writes the tables of device/abi.h; probe.rs tries the NIC's
+//! atomics. What it is not: no data moves through the host. Called by world.rs.
+
+mod bringup;
+mod hccp;
+mod probe;
+mod tables;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytemuck::Zeroable;
+
+use crate::abi::{self, shmem_core, shmem_ctx, shmem_error, shmem_peer, shmem_qp};
+use crate::bootstrap::wire::Label;
+use crate::bootstrap::Bootstrap;
+use crate::config::{size_text, AtomicDomain, Config, Engine};
+use crate::error::Error;
+use crate::heap::Heap;
+use crate::runtime::owners::{Device, DeviceBuffer};
+use crate::runtime::{open_hccp, Series};
+use bringup::{Endpoint, Links, Nic};
+pub use hccp::HccpError;
+use hccp::{QueueShape, Region};
+use tables::{Scratch, Tables};
+
+/// Queue pairs and the NIC failed.
+#[derive(Debug, thiserror::Error)]
+pub enum TransportError {
+    /// More comm cores than there are.
+    #[error("enable_device({asked}): a PE has 1 to {have} comm cores on this device (vector cores)")]
+    Cores {
+        /// Asked.
+        asked: u32,
+        /// Vector cores.
+        have: u32,
+    },
+    /// PEs that enable different numbers of cores.
+    #[error("enable_device: {what} is {mine} here (PE {me}) and {theirs} on PE {pe}; all PEs must call it alike")]
+    Differ {
+        /// What differs.
+        what: &'static str,
+        /// This PE.
+        me: u32,
+        /// The other.
+        pe: u32,
+        /// Here.
+        mine: u64,
+        /// There.
+        theirs: u64,
+    },
+    /// The queue pairs would take too much memory.
+    #[error("{pairs} queue pairs ({cores} cores x {n_pes} PEs, depth {depth}) would take {} of device memory, more than NPUSHMEM_QP_BUDGET ({}); use fewer comm cores, a smaller NPUSHMEM_QP_DEPTH or NPUSHMEM_BOUNCE, or raise the budget", size_text(*bytes), size_text(*budget))]
+    Budget {
+        /// Queue pairs.
+        pairs: u64,
+        /// Comm cores.
+        cores: u32,
+        /// PEs.
+        n_pes: u32,
+        /// Depth of the rings.
+        depth: u32,
+        /// What they would take.
+        bytes: u64,
+        /// The setting.
+        budget: u64,
+    },
+    /// A call of HCCP.
+    #[error("{doing}: {source}")]
+    Hccp {
+        /// What the library was doing.
+        doing: &'static str,
+        /// The error.
+        #[source]
+        source: HccpError,
+    },
+    /// The NIC has no address.
+    #[error("the NIC of device {device} has no IP address; configure it (hccn_tool -i {device} -ip -s address ... netmask ...)")]
+    NoAddress {
+        /// Physical device.
+        device: u32,
+    },
+    /// Queue pairs that did not connect.
+    #[error("queue pairs did not connect: {reason}; is the network between the NICs up (NPUSHMEM_TIMEOUT bounds the wait)?")]
+    Connect {
+        /// Who and why.
+        reason: String,
+    },
+    /// Rings that a kernel could not use.
+    #[error("the NIC gave a queue pair that kernels cannot use: {0}")]
+    Rings(String),
+    /// The mapped engine where peers are not mapped.
+    #[error("NPUSHMEM_ENGINE=mapped, but PE {pe} is not mapped: {reason}; use NPUSHMEM_ENGINE=auto")]
+    EngineMapped {
+        /// The peer.
+        pe: u32,
+        /// Why it is not mapped.
+        reason: String,
+    },
+    /// The core domain where it does not exist.
+    #[error("NPUSHMEM_ATOMIC_DOMAIN=core: {0}; use nic or auto")]
+    DomainCore(&'static str),
+}
+
+/// Result slots of atomics a queue pair; one line each.
+const RESULTS: u32 = 64;
+/// Largest inline payload that kernels use, bytes.
+const INLINE: u32 = 32;
+
+/// What kernels need, ready.
+pub(crate) struct Transport {
+    cores: u32,
+    generation: u32,
+    tables: Tables,
+    peers: Vec<shmem_peer>,
+    context: shmem_ctx,
+    endpoints: Vec<Endpoint>,
+    shape: QueueShape,
+    // Dropped in this order: queue pairs, then what they use.
+    links: Links,
+    heap_region: Region,
+    scratch_region: Region,
+    scratch: DeviceBuffer,
+    nic: Nic,
+}
+
+/// What the device bring-up needs from the world.
+pub(crate) struct Site<'a> {
+    pub(crate) device: &'a Arc<Device>,
+    pub(crate) bootstrap: &'a Bootstrap,
+    pub(crate) config: &'a Config,
+    pub(crate) heap: &'a Heap,
+    pub(crate) series: Series,
+    /// Vector cores of the device.
+    pub(crate) vector_cores: u32,
+}
+
+impl Site<'_> {
+    fn me(&self) -> u32 {
+        self.bootstrap.identity().pe
+    }
+
+    fn n_pes(&self) -> u32 {
+        self.bootstrap.identity().n_pes
+    }
+}
+
+/// Device memory that one queue pair takes, bytes: rings (64 bytes an entry on both sides), the pages around them, result slots and bounce.
+fn pair_bytes(depth: u32, bounce: u32) -> u64 {
+    const ENTRY: u64 = 64;
+    /// Receive rings, counters, and rounding to pages.
+    const OVERHEAD: u64 = 32 << 10;
+    u64::from(depth) * 2 * ENTRY + OVERHEAD + u64::from(RESULTS) * u64::from(abi::SHMEM_LINE) + u64::from(bounce)
+}
+
+/// Queue pairs of a PE: one a core and peer, two a core for itself (they are connected to one another), two for the probe.
+fn pair_count(cores: u32, n_pes: u32) -> u64 {
+    u64::from(cores) * (u64::from(n_pes) - 1) + 2 * u64::from(cores) + 2
+}
+
+impl Transport {
+    /// Brings the NIC up and connects everybody. Collective.
+    pub(crate) fn create(site: &Site<'_>, cores: u32) -> Result<Transport, Error> {
+        let (config, n_pes) = (site.config, site.n_pes());
+        if cores == 0 || cores > site.vector_cores {
+            return Err(TransportError::Cores { asked: cores, have: site.vector_cores }.into());
+        }
+        let (pairs, one) = (pair_count(cores, n_pes), pair_bytes(config.qp_depth, config.bounce));
+        let bytes = pairs * one;
+        if bytes > config.qp_budget {
+            let (depth, budget) = (config.qp_depth, config.qp_budget);
+            return Err(TransportError::Budget { pairs, cores, n_pes, depth, bytes, budget }.into());
+        }
+        tracing::info!("{pairs} queue pairs ({cores} comm cores, {n_pes} PEs) take {} of device memory", size_text(bytes));
+
+        let table = open_hccp(site.device.api().kind())?;
+        let mut nic = Nic::open(table, site)?;
+        let heap_region = nic.register(site.heap.base(), site.heap.size(), true)?;
+        let slots = u64::from(cores) * u64::from(n_pes) + 1;
+        let slot = u64::from(RESULTS) * u64::from(abi::SHMEM_LINE) + u64::from(config.bounce);
+        let scratch =
+            DeviceBuffer::zeroed(site.device, slots * slot).map_err(Error::acl("allocating scratch memory of the queue pairs"))?;
+        let scratch_region = nic.register(scratch.address(), slots * slot, false)?;
+        let endpoints = nic.meet(site, cores, &heap_region)?;
+        let mapped_everywhere = endpoints.iter().all(|endpoint| endpoint.all_mapped != 0);
+        let domain = domain(config.atomic_domain, site.series, mapped_everywhere)?;
+        let peers = peers(site, &endpoints)?;
+
+        let shape = QueueShape {
+            depth: config.qp_depth,
+            inline: if config.inline { INLINE } else { 0 },
+            traffic_class: (config.traffic_class & !3) as u8,
+            service_level: config.service_level as u8,
+        };
+        let probing = domain == abi::SHMEM_DOMAIN_NIC && config.atomic_probe;
+        let (links, shape) = nic.connect(site, &endpoints, cores, 0, probing, shape, &[&heap_region, &scratch_region])?;
+
+        let context = shmem_ctx {
+            my_pe: site.me() as i32,
+            n_pes: n_pes as i32,
+            heap_base: site.heap.base(),
+            heap_size: site.heap.size(),
+            sync_offset: 0,
+            timeout_ticks: ticks(config.timeout, site.series),
+            ticks_per_second: site.series.ticks_per_second(),
+            max_message: config.max_message,
+            n_cores: cores,
+            atomic_domain: domain,
+            default_engine: match config.engine {
+                Engine::Auto => abi::SHMEM_ENGINE_AUTO,
+                Engine::Mapped => abi::SHMEM_ENGINE_MAPPED,
+                Engine::Roce => abi::SHMEM_ENGINE_ROCE,
+            },
+            flags: if shape.inline > 0 { abi::SHMEM_CTX_INLINE } else { 0 }
+                | if config.quiet_reads { abi::SHMEM_CTX_QUIET_READS } else { 0 },
+            heap_lkey: heap_region.lkey(),
+            ..Zeroable::zeroed()
+        };
+        let tables = Tables::new(site.device, n_pes, cores).map_err(Error::acl("allocating the device context"))?;
+        let mut transport = Transport {
+            cores,
+            generation: 0,
+            tables,
+            peers,
+            context,
+            endpoints,
+            shape,
+            links,
+            heap_region,
+            scratch_region,
+            scratch,
+            nic,
+        };
+        let atomics = domain == abi::SHMEM_DOMAIN_NIC && transport.try_atomics(site)?;
+        let all = site.bootstrap.gather(Label::Setup, &[u8::from(atomics)])?;
+        if domain == abi::SHMEM_DOMAIN_NIC {
+            match all.iter().position(|answer| answer.first() != Some(&1)) {
+                None => transport.context.flags |= abi::SHMEM_CTX_NIC_ATOMICS,
+                Some(pe) => tracing::warn!(
+                    "the NIC of PE {pe} does not execute atomics: everything else works, and an atomic in a kernel fails with an error"
+                ),
+            }
+        }
+        transport.write(site)?;
+        site.bootstrap.meet(Label::Setup)?;
+        Ok(transport)
+    }
+
+    /// Whether this PE's NIC executes a fetch-add.
+    fn try_atomics(&mut self, site: &Site<'_>) -> Result<bool, Error> {
+        let Some(pair) = self.links.take_probe() else { return Ok(self.heap_region.atomics()) };
+        let tables = Tables::new(site.device, 1, 1).map_err(Error::acl("allocating the probe's context"))?;
+        let scratch = self.slot(u64::from(self.cores) * u64::from(site.n_pes()));
+        let base = site.heap.base();
+        let context = shmem_ctx { my_pe: 0, n_pes: 1, n_cores: 1, flags: abi::SHMEM_CTX_NIC_ATOMICS, ..self.context };
+        let write = || {
+            tables.write_peers(&[tables::peer(base, base, self.heap_region.rkey(), true)])?;
+            tables.write_queues(&[tables::queue(pair.requester.rings(), self.shape.service_level.into(), &scratch)])?;
+            tables.write_context(context)
+        };
+        write().map_err(Error::acl("writing the probe's context"))?;
+        Ok(probe::fetch_add(site, &tables, base + site.heap.probe_offset()))
+    }
+
+    /// Scratch memory of one queue pair, by table index.
+    fn slot(&self, index: u64) -> Scratch {
+        let results = u64::from(RESULTS) * u64::from(abi::SHMEM_LINE);
+        let bounce_size = (self.scratch.bytes() / (u64::from(self.cores) * self.peers.len() as u64 + 1) - results) as u32;
+        let start = self.scratch.address() + index * (results + u64::from(bounce_size));
+        Scratch {
+            results: start,
+            n_results: RESULTS,
+            bounce: start + results,
+            bounce_size,
+            lkey: self.scratch_region.lkey(),
+        }
+    }
+
+    /// Writes all tables anew, with counters at zero. Only while no kernel runs.
+    fn write(&self, site: &Site<'_>) -> Result<(), Error> {
+        let n_pes = site.n_pes();
+        let mut queues: Vec<shmem_qp> = Vec::with_capacity((self.cores * n_pes) as usize);
+        for core in 0..self.cores {
+            for pe in 0..n_pes {
+                let index = u64::from(core) * u64::from(n_pes) + u64::from(pe);
+                queues.push(match self.links.requester(core, pe) {
+                    Some(pair) => tables::queue(pair.rings(), self.shape.service_level.into(), &self.slot(index)),
+                    None => shmem_qp::zeroed(),
+                });
+            }
+        }
+        let write = || {
+            self.tables.write_peers(&self.peers)?;
+            self.tables.write_queues(&queues)?;
+            self.tables.clear_cores()?;
+            self.tables.clear_errors()?;
+            self.tables.write_abort(abi::SHMEM_OK, -1)?;
+            self.tables.write_context(self.context)
+        };
+        write().map_err(Error::acl("writing the device context"))
+    }
+
+    /// Makes all queue pairs anew and forgets errors. Collective; no kernel may run on any PE.
+    pub(crate) fn recover(&mut self, site: &Site<'_>) -> Result<(), Error> {
+        site.bootstrap.meet(Label::Setup)?;
+        self.links.clear();
+        self.generation += 1;
+        let bases = site.heap.base();
+        let api = site.device.api();
+        api.memset(bases, 0, site.heap.reserved()).map_err(Error::acl("zeroing the sync area"))?;
+        let regions = [&self.heap_region, &self.scratch_region];
+        let (links, shape) =
+            self.nic.connect(site, &self.endpoints, self.cores, self.generation, false, self.shape, &regions)?;
+        (self.links, self.shape) = (links, shape);
+        if shape.inline == 0 {
+            self.context.flags &= !abi::SHMEM_CTX_INLINE;
+        }
+        self.write(site)?;
+        site.bootstrap.meet(Label::Setup)?;
+        Ok(())
+    }
+
+    /// Comm cores.
+    pub(crate) fn cores(&self) -> u32 {
+        self.cores
+    }
+
+    /// Address of `shmem_ctx`.
+    pub(crate) fn context(&self) -> u64 {
+        self.tables.context()
+    }
+
+    /// Whether NIC atomics work, or the core executes atomics.
+    pub(crate) fn atomics(&self) -> bool {
+        self.context.atomic_domain == abi::SHMEM_DOMAIN_CORE || self.context.flags & abi::SHMEM_CTX_NIC_ATOMICS != 0
+    }
+
+    /// Whether the cores, not the NIC, execute atomics.
+    pub(crate) fn core_domain(&self) -> bool {
+        self.context.atomic_domain == abi::SHMEM_DOMAIN_CORE
+    }
+
+    /// The error records; zeroed when there is one.
+    pub(crate) fn take_errors(&self) -> Result<Vec<shmem_error>, Error> {
+        let errors = self.tables.read_errors().map_err(Error::acl("reading error records"))?;
+        if errors.iter().any(|error| error.code != abi::SHMEM_OK) {
+            self.tables.clear_errors().map_err(Error::acl("clearing error records"))?;
+        }
+        Ok(errors)
+    }
+
+    /// Ends every bounded wait of the running kernel.
+    pub(crate) fn abort(&self, code: u32, pe: i32) -> Result<(), Error> {
+        self.tables.write_abort(code, pe).map_err(Error::acl("writing the abort line"))
+    }
+
+    /// What the cores counted.
+    pub(crate) fn counters(&self) -> Result<Vec<shmem_core>, Error> {
+        self.tables.read_cores().map_err(Error::acl("reading counters"))
+    }
+
+    /// Sets the counters to zero.
+    pub(crate) fn clear_counters(&self) -> Result<(), Error> {
+        self.tables.clear_counters().map_err(Error::acl("clearing counters"))
+    }
+}
+
+/// A time in system-counter ticks.
+fn ticks(time: Duration, series: Series) -> u64 {
+    (time.as_secs_f64() * series.ticks_per_second() as f64) as u64
+}
+
+fn domain(asked: AtomicDomain, series: Series, mapped_everywhere: bool) -> Result<u32, TransportError> {
+    let core = series == Series::A950 && mapped_everywhere;
+    match asked {
+        AtomicDomain::Nic => Ok(abi::SHMEM_DOMAIN_NIC),
+        AtomicDomain::Auto => Ok(if core { abi::SHMEM_DOMAIN_CORE } else { abi::SHMEM_DOMAIN_NIC }),
+        AtomicDomain::Core if core => Ok(abi::SHMEM_DOMAIN_CORE),
+        AtomicDomain::Core if series != Series::A950 => {
+            Err(TransportError::DomainCore("cores of A2 and A3 have no compare-and-swap; 950 has"))
+        }
+        AtomicDomain::Core => Err(TransportError::DomainCore("not every PE has every other one mapped")),
+    }
+}
+
+/// The peers' table.
+fn peers(site: &Site<'_>, endpoints: &[Endpoint]) -> Result<Vec<shmem_peer>, TransportError> {
+    let mut peers = Vec::with_capacity(endpoints.len());
+    for (pe, (endpoint, seen)) in endpoints.iter().zip(site.heap.peers()).enumerate() {
+        if site.config.engine == Engine::Mapped && seen.mapped == 0 {
+            return Err(TransportError::EngineMapped { pe: pe as u32, reason: seen.reason.clone() });
+        }
+        peers.push(tables::peer(seen.mapped, endpoint.heap_base, endpoint.rkey, true));
+    }
+    Ok(peers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_core_domain_needs_a_950_and_every_peer_mapped() {
+        assert_eq!(domain(AtomicDomain::Auto, Series::A2, true).ok(), Some(abi::SHMEM_DOMAIN_NIC));
+        assert_eq!(domain(AtomicDomain::Auto, Series::A950, true).ok(), Some(abi::SHMEM_DOMAIN_CORE));
+        assert_eq!(domain(AtomicDomain::Auto, Series::A950, false).ok(), Some(abi::SHMEM_DOMAIN_NIC));
+        assert_eq!(domain(AtomicDomain::Core, Series::A950, true).ok(), Some(abi::SHMEM_DOMAIN_CORE));
+        for (series, mapped) in [(Series::A2, true), (Series::A3, true), (Series::A950, false)] {
+            let text = domain(AtomicDomain::Core, series, mapped).expect_err("refused").to_string();
+            assert!(text.contains("NPUSHMEM_ATOMIC_DOMAIN=core"), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_budget_message_has_the_numbers() {
+        let text = TransportError::Budget { pairs: 18, cores: 4, n_pes: 4, depth: 512, bytes: 3 << 20, budget: 1 << 20 }.to_string();
+        for part in ["18", "3 MiB", "1 MiB", "NPUSHMEM_QP_BUDGET", "NPUSHMEM_QP_DEPTH"] {
+            assert!(text.contains(part), "{text}");
+        }
+        assert_eq!(pair_count(4, 4), 22);
+        assert!(pair_bytes(512, 32768) >= 512 * 128 + 32768);
+    }
+
+    #[test]
+    fn timeouts_become_ticks_of_the_series_counter() {
+        assert_eq!(ticks(Duration::from_millis(1500), Series::A2), 75_000_000);
+        assert_eq!(ticks(Duration::from_secs(2), Series::A950), 2_000_000_000);
+    }
+}

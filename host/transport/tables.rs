@@ -1,0 +1,188 @@
+//! The tables of device/abi.h in device memory: filled here, read by kernels; error records and counters read back.
+//!
+//! What it is not: it makes no queue pairs (bringup.rs). One block of device memory, each table on lines of its own.
+
+use bytemuck::Zeroable;
+
+use crate::abi::{self, shmem_abort, shmem_core, shmem_ctx, shmem_error, shmem_peer, shmem_qp};
+use crate::runtime::owners::{Device, DeviceBuffer};
+use crate::runtime::AclError;
+
+/// What a queue pair needs beside its rings, in scratch memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scratch {
+    pub(super) results: u64,
+    pub(super) n_results: u32,
+    pub(super) bounce: u64,
+    pub(super) bounce_size: u32,
+    pub(super) lkey: u32,
+}
+
+/// Where the tables lie, bytes from the block's start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Layout {
+    peers: u64,
+    qps: u64,
+    cores: u64,
+    errors: u64,
+    abort: u64,
+    bytes: u64,
+}
+
+impl Layout {
+    fn new(n_pes: u64, n_cores: u64) -> Layout {
+        // Every structure is whole lines, so the tables may simply follow one another; the context comes first.
+        let peers = size_of::<shmem_ctx>() as u64;
+        let qps = peers + n_pes * size_of::<shmem_peer>() as u64;
+        let cores = qps + n_pes * n_cores * size_of::<shmem_qp>() as u64;
+        let errors = cores + n_cores * size_of::<shmem_core>() as u64;
+        let abort = errors + n_cores * size_of::<shmem_error>() as u64;
+        Layout { peers, qps, cores, errors, abort, bytes: abort + size_of::<shmem_abort>() as u64 }
+    }
+}
+
+/// The tables of one context.
+pub(super) struct Tables {
+    memory: DeviceBuffer,
+    layout: Layout,
+    n_cores: usize,
+}
+
+impl Tables {
+    /// Device memory for a context of so many PEs and comm cores, zeroed.
+    pub(super) fn new(device: &Device, n_pes: u32, n_cores: u32) -> Result<Tables, AclError> {
+        let layout = Layout::new(n_pes.into(), n_cores.into());
+        Ok(Tables { memory: DeviceBuffer::zeroed(device, layout.bytes)?, layout, n_cores: n_cores as usize })
+    }
+
+    /// The context's address: the first argument of kernels.
+    pub(super) fn context(&self) -> u64 {
+        self.memory.address()
+    }
+
+    /// Writes the context; the addresses of the tables are filled in here.
+    pub(super) fn write_context(&self, mut ctx: shmem_ctx) -> Result<(), AclError> {
+        let base = self.memory.address();
+        (ctx.magic, ctx.version, ctx.size) = abi::header::<shmem_ctx>();
+        ctx.peers = base + self.layout.peers;
+        ctx.qps = base + self.layout.qps;
+        ctx.cores = base + self.layout.cores;
+        ctx.errors = base + self.layout.errors;
+        ctx.abort = base + self.layout.abort;
+        self.memory.write(0, &[ctx])
+    }
+
+    /// Writes the peers' table.
+    pub(super) fn write_peers(&self, peers: &[shmem_peer]) -> Result<(), AclError> {
+        self.memory.write(self.layout.peers, peers)
+    }
+
+    /// Writes the queue pairs' table, counters included: only while no kernel runs.
+    pub(super) fn write_queues(&self, queues: &[shmem_qp]) -> Result<(), AclError> {
+        self.memory.write(self.layout.qps, queues)
+    }
+
+    /// Zeroes what cores count and share.
+    pub(super) fn clear_cores(&self) -> Result<(), AclError> {
+        self.memory.write(self.layout.cores, &vec![shmem_core::zeroed(); self.n_cores])
+    }
+
+    /// What cores count and share.
+    pub(super) fn read_cores(&self) -> Result<Vec<shmem_core>, AclError> {
+        let mut cores = vec![shmem_core::zeroed(); self.n_cores];
+        self.memory.read(self.layout.cores, &mut cores)?;
+        Ok(cores)
+    }
+
+    /// Zeroes the counters of each core, and only them.
+    pub(super) fn clear_counters(&self) -> Result<(), AclError> {
+        let line = std::mem::offset_of!(shmem_core, data_requests) as u64;
+        let bytes = size_of::<shmem_core>() as u64 - line;
+        for core in 0..self.n_cores as u64 {
+            let offset = self.layout.cores + core * size_of::<shmem_core>() as u64 + line;
+            self.memory.write(offset, &vec![0u8; bytes as usize])?;
+        }
+        Ok(())
+    }
+
+    /// The error records, one a core.
+    pub(super) fn read_errors(&self) -> Result<Vec<shmem_error>, AclError> {
+        let mut errors = vec![shmem_error::zeroed(); self.n_cores];
+        self.memory.read(self.layout.errors, &mut errors)?;
+        Ok(errors)
+    }
+
+    /// Zeroes the error records.
+    pub(super) fn clear_errors(&self) -> Result<(), AclError> {
+        self.memory.write(self.layout.errors, &vec![shmem_error::zeroed(); self.n_cores])
+    }
+
+    /// Writes the abort line: ends every bounded wait of the context's kernels. Code 0 takes it back.
+    pub(super) fn write_abort(&self, code: u32, pe: i32) -> Result<(), AclError> {
+        self.memory.write(self.layout.abort, &[shmem_abort { code, pe, ..Zeroable::zeroed() }])
+    }
+}
+
+/// A peer's line.
+pub(super) fn peer(mapped: u64, base: u64, rkey: u32, roce: bool) -> shmem_peer {
+    let (magic, version, size) = abi::header::<shmem_peer>();
+    let mut engines = 0;
+    if mapped != 0 {
+        engines |= abi::SHMEM_ENGINE_MAPPED;
+    }
+    if roce {
+        engines |= abi::SHMEM_ENGINE_ROCE;
+    }
+    shmem_peer { magic, version, size, mapped, base, rkey, engines, ..Zeroable::zeroed() }
+}
+
+/// A queue pair's lines, with counters at zero.
+pub(super) fn queue(rings: &npushmem_ffi::hccp::ai_data_plane_info, service_level: u32, scratch: &Scratch) -> shmem_qp {
+    let (magic, version, size) = abi::header::<shmem_qp>();
+    shmem_qp {
+        magic,
+        version,
+        size,
+        qpn: rings.sq.wqn,
+        cqn: rings.scq.cqn,
+        sq_depth: rings.sq.depth,
+        cq_depth: rings.scq.depth,
+        cqe_size: rings.scq.cqe_size,
+        sl: service_level,
+        sq_buf: rings.sq.buf_addr,
+        cq_buf: rings.scq.buf_addr,
+        sq_db: rings.sq.db_reg,
+        cq_db: rings.scq.db_reg,
+        results: scratch.results,
+        bounce: scratch.bounce,
+        n_results: scratch.n_results,
+        bounce_size: scratch.bounce_size,
+        scratch_lkey: scratch.lkey,
+        usable: 1,
+        ..Zeroable::zeroed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_follow_one_another_on_whole_lines() {
+        for (n_pes, n_cores) in [(1, 1), (3, 5), (7, 4), (64, 48)] {
+            let layout = Layout::new(n_pes, n_cores);
+            for offset in [layout.peers, layout.qps, layout.cores, layout.errors, layout.abort, layout.bytes] {
+                assert_eq!(offset % u64::from(abi::SHMEM_LINE), 0);
+            }
+            assert_eq!(layout.cores - layout.qps, n_pes * n_cores * 256);
+            assert!(layout.peers < layout.qps && layout.errors < layout.abort && layout.abort < layout.bytes);
+        }
+    }
+
+    #[test]
+    fn engines_say_what_reaches_a_peer() {
+        assert_eq!(peer(0, 1, 2, true).engines, abi::SHMEM_ENGINE_ROCE);
+        assert_eq!(peer(1, 1, 2, true).engines, abi::SHMEM_ENGINE_ROCE | abi::SHMEM_ENGINE_MAPPED);
+        assert_eq!(peer(0, 1, 2, false).engines, 0);
+    }
+}
