@@ -22,8 +22,14 @@ use crate::handles::Handles;
 const MACHINE: u16 = 62;
 #[cfg(target_arch = "aarch64")]
 const MACHINE: u16 = 183;
-/// Bytes of an ELF header up to `e_machine`.
-const ELF_HEADER: usize = 20;
+/// Bytes of a 64-bit ELF header.
+const ELF_HEADER: usize = 64;
+/// Bytes of a 64-bit program header.
+const PROGRAM_HEADER: u64 = 56;
+/// `e_ident[EI_CLASS]` of a 64-bit object.
+const ELFCLASS64: u8 = 2;
+/// `e_type` of a shared object.
+const ET_DYN: u16 = 3;
 /// Most parameters a kernel may have; more is a damaged object.
 const MAX_PARAMS: u32 = 1024;
 /// Most kernels in an object; more is a damaged one.
@@ -54,6 +60,7 @@ fn bad_object(text: impl Into<String>) -> Fail {
     fail(acl::ACL_ERROR_INVALID_FILE, text)
 }
 
+/// Refuses what the dynamic linker would stumble over: it trusts the sizes that an object states, and dies of one that was cut short.
 fn check_elf(bytes: &[u8]) -> Outcome {
     if bytes.len() < ELF_HEADER || bytes[..4] != *b"\x7fELF" {
         return Err(bad_object(format!(
@@ -61,18 +68,42 @@ fn check_elf(bytes: &[u8]) -> Outcome {
             bytes.len()
         )));
     }
-    let word = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
-    let (kind, machine) = (word(16), word(18));
-    if machine != MACHINE {
+    // Offsets are those of Elf64_Ehdr and Elf64_Phdr (elf(5)).
+    let half = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
+    let word = |at: usize| {
+        bytes[at..at + 8]
+            .iter()
+            .rev()
+            .fold(0u64, |word, byte| word << 8 | u64::from(*byte))
+    };
+    let (kind, machine) = (half(16), half(18));
+    if bytes[4] != ELFCLASS64 || machine != MACHINE {
         return Err(bad_object(format!(
             "the object is for machine {machine}, and the emulated NPU runs objects of this CPU ({MACHINE}): pass the one compiled for target `sim`"
         )));
     }
-    // ET_DYN: a shared object.
-    if kind != 3 {
+    if kind != ET_DYN {
         return Err(bad_object(format!(
             "the object is of ELF type {kind}, a shared object (3) is wanted: link it with -shared"
         )));
+    }
+    let cut = || {
+        bad_object(format!(
+            "the object is cut short: {} bytes are less than its header says; copy it whole",
+            bytes.len()
+        ))
+    };
+    let (headers, size, count) = (word(32), u64::from(half(54)), u64::from(half(56)));
+    let end = headers
+        .checked_add(size * count)
+        .filter(|end| size >= PROGRAM_HEADER && *end <= bytes.len() as u64)
+        .ok_or_else(cut)?;
+    for at in (headers..end).step_by(size as usize) {
+        let (offset, length) = (word(at as usize + 8), word(at as usize + 32));
+        offset
+            .checked_add(length)
+            .filter(|end| *end <= bytes.len() as u64)
+            .ok_or_else(cut)?;
     }
     Ok(())
 }

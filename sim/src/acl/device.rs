@@ -58,6 +58,7 @@ open_entries! {
             return Err(fail(acl::ACL_ERROR_REPEAT_FINALIZE, "the runtime is not initialised (or was finalised already)"));
         }
         device::finalize();
+        crate::hccp::shutdown();
         Ok(())
     }
 
