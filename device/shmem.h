@@ -37,7 +37,8 @@
  * CACHES. The library goes round the scalar data cache both ways. Data that a kernel stored through the cache (GlobalTensor::SetValue, *p)
  * must be written back (DataCacheCleanAndInvalid) before it is a source, and lines must be invalidated before data that arrived is read
  * through the cache; MTE copies need neither. barrier_all does both for the calling core. A UB source must be ready for MTE3 (V_MTE3 or
- * S_MTE3 flag by the caller), as for DataCopy. Data that a blocking get brought to UB may be used by every pipe.
+ * S_MTE3 flag by the caller), as for DataCopy; a GM source that the kernel wrote by an MTE3 copy of its own needs an MTE3_MTE2 flag. Data
+ * that a blocking get brought to UB may be used by every pipe.
  *
  * BATCHES. nbi calls to a PE by roce are staged, up to 32 a queue pair, and rung together: by a full batch, a blocking call, fence,
  * quiet, a wait, or shmem_commit. min(8, n_pes) queue pairs are staged at once, so calls that take turns between that many PEs still batch.
@@ -191,7 +192,7 @@ __aicore__ inline uint64_t shmem_signal_wait_until(const __gm__ uint64_t* sig, i
 /* --- Waiting (OpenSHMEM 1.6, Point-To-Point Synchronization Routines) ------------------------------------------------------------ */
 
 /* Waits until the caller's own copy of ivar (32- or 64-bit integer) compares so with value; test looks once, and returns 1 after an error
- * so that loops end. What was put and fenced before the change is then visible to MTE copies and uncached loads.
+ * (such as the host's abort) so that loops end. What was put and fenced before the change is then visible to MTE copies and uncached loads.
  * Errors: SHMEM_E_ALIGN, _USAGE (cmp). */
 template <typename T>
 __aicore__ inline void shmem_wait_until(const __gm__ T* ivar, int cmp, shmem_same<T> value);
@@ -243,7 +244,8 @@ struct shmem_ticket {
 };
 /* Everything requested toward pe so far. */
 __aicore__ inline shmem_ticket shmem_last(int pe);
-/* Whether that is complete (gets: the data is there); true after an error. Rings what is staged. Waits for MTE3 of this core. */
+/* Whether that is complete (gets: the data is there). Rings what is staged, waits for this core's own copies. True after an error, one of
+ * which is that it said no for longer than the time limit, so that loops end. */
 __aicore__ inline bool shmem_done(shmem_ticket ticket);
 __aicore__ inline void shmem_wait(shmem_ticket ticket);
 

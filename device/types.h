@@ -8,11 +8,11 @@
  *   4 bytes       MTE copy | NIC      scalar, uncached | NIC    950: core instruction; A2/A3: NIC, compare-and-swap on the
  *                                                               containing 8-byte word, or fetch-add of x << 32 (upper half)
  *   8 bytes       MTE copy | NIC      scalar, uncached | NIC    950: core instruction; A2/A3: NIC, one request, loop for set and swap
- *   double, half  MTE copy | NIC      none                      none
+ *   double        MTE copy | NIC      none                      none
  *
  * double is storage of 8 bytes: the cores have no double registers, so there is no call that takes one by value, and no LocalTensor of it.
- * half, the cores' 16-bit float, is ours beside the standard's types; some compilers do not pass it by value either (use the bits as
- * uint16_t). long double, complex types and atomics on float and double are host only.
+ * half, the cores' 16-bit float, is ours beside the standard's types. long double, complex types and atomics on float and double are host
+ * only.
  */
 #ifndef SHMEM_TYPES_H
 #define SHMEM_TYPES_H
@@ -22,6 +22,7 @@
 /* X(name, type): types that are passed by value too. */
 #define SHMEM_VALUE_TYPES(X) \
   X(float, float)            \
+  X(half, half)              \
   X(char, char)              \
   X(schar, signed char)      \
   X(short, short)            \
@@ -45,7 +46,7 @@
   X(ptrdiff, int64_t)
 
 /* X(name, type): types that only lie in memory. */
-#define SHMEM_STORAGE_TYPES(X) X(double, double) X(half, half)
+#define SHMEM_STORAGE_TYPES(X) X(double, double)
 
 /* X(name, type): all types that put and get take. */
 #define SHMEM_RMA_TYPES(X) SHMEM_VALUE_TYPES(X) SHMEM_STORAGE_TYPES(X)

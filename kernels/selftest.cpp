@@ -306,7 +306,6 @@ extern "C" __global__ __aicore__ void st_move(GM_ADDR ctx, GM_ADDR a, GM_ADDR b,
       if (nbi) {
         shmem_get_nbi(room, a, n, int(pe));
         shmem_quiet();
-        AscendC::PipeBarrier<PIPE_ALL>(); /* mapped get_nbi to UB is an MTE2 copy */
       } else {
         shmem_get(room, a, n, int(pe));
       }

@@ -76,6 +76,7 @@ __aicore__ inline bool load_context(state& s, uint64_t ctx) {
   s.cores = blocks < n_cores ? blocks : n_cores;
   s.core_lines = load<uint64_t>(ctx + SHMEM_OFFSET(shmem_ctx, cores));
   s.error_lines = load<uint64_t>(ctx + SHMEM_OFFSET(shmem_ctx, errors));
+  if (n_cores == 0) return false;
   if (s.core >= n_cores) {
     /* This core has no line of its own. The last comm core's carries the news; its `core` field says whose it is. */
     s.error_line = s.error_lines + uint64_t(n_cores - 1) * sizeof(struct shmem_error);
@@ -107,6 +108,8 @@ __aicore__ inline void attach(GM_ADDR ctx, const shmem_options& options) {
   s.clock = 0;
   s.left_fenced = 0;
   s.fences = 0;
+  s.asked = 0;
+  s.asked_since = 0;
   s.engine = options.engine;
   s.event0 = options.event0;
   s.event1 = options.event1;

@@ -82,9 +82,9 @@ __aicore__ inline bool meet(state& s) {
 __aicore__ inline void shmem_barrier_all() {
   shmem_impl::state& s = shmem_impl::block_state;
   if (!shmem_impl::enter(s, SHMEM_OP_BARRIER)) return;
-  shmem_impl::clean_data_cache();
+  shmem_impl::clean_data_cache(s.heap_base);
   if (!shmem_impl::quiet_all(s) || !shmem_impl::meet(s)) return;
-  shmem_impl::clean_data_cache();
+  shmem_impl::clean_data_cache(s.heap_base);
 }
 
 __aicore__ inline void shmem_sync_all() {

@@ -75,6 +75,12 @@ __aicore__ inline void drain_mapped(state& s) {
   stores_done();
 }
 
+/* The same, and what this core read into UB has arrived. */
+__aicore__ inline void copies_done(state& s) {
+  copies_in_done(s.event0);
+  drain_mapped(s);
+}
+
 }  // namespace shmem_impl
 
 #endif

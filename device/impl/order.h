@@ -68,7 +68,7 @@ __aicore__ inline bool quiet_left(state& s) {
 
 /* All that this core requested is done and visible. Rings every pair before it polls the first. */
 __aicore__ inline bool quiet_all(state& s) {
-  drain_mapped(s);
+  copies_done(s);
   commit_all(s);
   for (uint32_t i = 0; i < s.n_queues && s.error == SHMEM_OK; ++i) {
     queue& q = s.queues[i];
@@ -91,7 +91,7 @@ __aicore__ inline bool quiet_all(state& s) {
 }
 
 __aicore__ inline bool quiet_pe(state& s, int pe) {
-  drain_mapped(s);
+  copies_done(s);
   const peer* entry = find_peer(s, pe);
   if (entry == nullptr) return false;
   for (uint32_t i = 0; i < s.n_queues; ++i) {
@@ -111,8 +111,7 @@ __aicore__ inline bool quiet_pe(state& s, int pe) {
 
 /* Sources of all earlier transfers may be changed: copies have read them, requests that refer to them are complete. */
 __aicore__ inline bool flush_all(state& s) {
-  copies_in_done(s.event0);
-  copies_out_done(s.event0);
+  copies_done(s);
   commit_all(s);
   for (uint32_t i = 0; i < s.n_queues; ++i) {
     queue& q = s.queues[i];
@@ -182,20 +181,24 @@ __aicore__ inline shmem_ticket shmem_last(int pe) {
 __aicore__ inline bool shmem_done(shmem_ticket ticket) {
   shmem_impl::state& s = shmem_impl::block_state;
   if (!shmem_impl::enter(s, SHMEM_OP_QUIET) || !shmem_impl::check_pe(s, ticket.pe)) return true;
-  shmem_impl::copies_out_done(s.event0);
+  shmem_impl::copies_done(s);
   if (ticket.index == 0) return true;
   shmem_impl::queue* q = shmem_impl::queue_toward(s, ticket.pe);
   if (q == nullptr) return true;
   if (q->head - q->staged < ticket.index) shmem_impl::commit(s, *q);
   while (q->tail < ticket.index && s.error == SHMEM_OK && shmem_impl::poll(s, *q)) {
   }
-  return q->tail >= ticket.index || s.error != SHMEM_OK;
+  if (q->tail >= ticket.index || s.error != SHMEM_OK) {
+    shmem_impl::looked(s);
+    return true;
+  }
+  return shmem_impl::asked_enough(s, ticket.pe, shmem_impl::WAIT_COMPLETION, ticket.index, true);
 }
 
 __aicore__ inline void shmem_wait(shmem_ticket ticket) {
   shmem_impl::state& s = shmem_impl::block_state;
   if (!shmem_impl::enter(s, SHMEM_OP_QUIET) || !shmem_impl::check_pe(s, ticket.pe)) return;
-  shmem_impl::copies_out_done(s.event0);
+  shmem_impl::copies_done(s);
   if (ticket.index == 0) return;
   shmem_impl::queue* q = shmem_impl::queue_toward(s, ticket.pe);
   if (q != nullptr) shmem_impl::poll_to(s, *q, ticket.index);

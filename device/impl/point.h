@@ -230,7 +230,9 @@ __aicore__ inline int shmem_test(const __gm__ T* ivar, int cmp, shmem_same<T> va
   shmem_impl::commit_all(s);
   T seen = shmem_impl::look(ivar);
   shmem_impl::acquire_flag();
-  return shmem_impl::compare<T>(seen, cmp, value) ? 1 : 0;
+  if (shmem_impl::compare<T>(seen, cmp, value)) return 1;
+  uint64_t offset = shmem_impl::address_of(ivar) - s.heap_base;
+  return shmem_impl::asked_enough(s, s.my_pe, shmem_impl::WAIT_VALUE, offset, false) ? 1 : 0;
 }
 
 #endif

@@ -10,7 +10,7 @@
 #ifndef SHMEM_IMPL_PORT_H
 #define SHMEM_IMPL_PORT_H
 
-#include "../abi.h"
+#include "layout.h"
 
 /* Storage of one running block (core), alive from kernel start to kernel end; its content at the start is unspecified. */
 #if defined(__NPUSIM__)
@@ -18,9 +18,6 @@
 #else
 #define SHMEM_BLOCK_LOCAL [[block_local]] static
 #endif
-
-/* Offset in bytes of a field of a structure of abi.h; device code has no <stddef.h>. */
-#define SHMEM_OFFSET(structure, field) __builtin_offsetof(struct structure, field)
 
 namespace shmem_impl {
 
@@ -143,11 +140,11 @@ __aicore__ inline void acquire_cqe() { stores_done(); }
 /* acquire_flag: what follows is read after the value that ended a wait was seen. */
 __aicore__ inline void acquire_flag() { stores_done(); }
 
-/* Writes the core's dirty lines back and drops the rest. The library itself keeps nothing in the data cache; barrier_all does this
- * for scalar accesses of the kernel. */
-__aicore__ inline void clean_data_cache() {
+/* Writes the core's dirty lines back and drops the rest; the address is any GM address. The library itself keeps nothing in the data
+ * cache; barrier_all does this for scalar accesses of the kernel. */
+__aicore__ inline void clean_data_cache(uint64_t address) {
   AscendC::GlobalTensor<uint64_t> any;
-  any.SetGlobalBuffer(reinterpret_cast<__gm__ uint64_t*>(uint64_t(0)));
+  any.SetGlobalBuffer(reinterpret_cast<__gm__ uint64_t*>(address));
   AscendC::DataCacheCleanAndInvalid<uint64_t, AscendC::CacheLine::ENTIRE_DATA_CACHE, AscendC::DcciDst::CACHELINE_OUT>(any);
 }
 

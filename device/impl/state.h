@@ -65,6 +65,8 @@ struct state {
   uint32_t n_queues, last_queue;
   uint64_t clock;
   uint64_t epoch;
+  uint64_t asked_since; /* tick at which shmem_done began to say no; with `asked`, see asked_enough */
+  uint32_t asked;       /* times that shmem_done and shmem_test said no in a row */
   uint32_t left_open, left_fenced; /* requests of queue pairs that are not in `queues`: open; before a fence */
   uint32_t fences;                 /* 1: a fence passed over open requests of some queue pair */
   struct shmem_core count;         /* line 1 only: added up here, stored at the end */

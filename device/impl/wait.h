@@ -42,6 +42,22 @@ struct patience {
   }
 };
 
+/* For calls that look once and that a kernel calls in a loop: true when such a loop must end, with the error recorded. `bounded`: whether
+ * saying no for longer than the time limit is an error. A yes resets it (looked). */
+__aicore__ inline bool asked_enough(state& s, int pe, uint64_t what, uint64_t which, bool bounded) {
+  patience wait;
+  wait.begin = bounded ? s.asked_since : 0;
+  wait.looks = s.asked;
+  bool more = wait.more(s, pe, what, which);
+  s.asked = wait.looks;
+  if (bounded) s.asked_since = wait.begin;
+  return !more;
+}
+__aicore__ inline void looked(state& s) {
+  s.asked = 0;
+  s.asked_since = 0;
+}
+
 }  // namespace shmem_impl
 
 #endif

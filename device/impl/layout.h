@@ -1,0 +1,56 @@
+/* Checks that the compiler of the kernels lays abi.h out as the host's does: the same numbers are asserted in host/abi.rs. */
+#ifndef SHMEM_IMPL_LAYOUT_H
+#define SHMEM_IMPL_LAYOUT_H
+
+#include "../abi.h"
+
+/* Offset in bytes of a field of a structure of abi.h; device code has no <stddef.h>. */
+#define SHMEM_OFFSET(structure, field) __builtin_offsetof(struct structure, field)
+
+#define SHMEM_SIZE_IS(structure, bytes) static_assert(sizeof(struct structure) == (bytes), #structure " has another size on the host")
+#define SHMEM_AT(structure, field, bytes) \
+  static_assert(SHMEM_OFFSET(structure, field) == (bytes), #structure "." #field " is elsewhere on the host")
+
+SHMEM_SIZE_IS(shmem_peer, 64);
+SHMEM_AT(shmem_peer, mapped, 8);
+SHMEM_AT(shmem_peer, base, 16);
+SHMEM_AT(shmem_peer, rkey, 24);
+SHMEM_AT(shmem_peer, engines, 28);
+SHMEM_SIZE_IS(shmem_qp, 256);
+SHMEM_AT(shmem_qp, qpn, 8);
+SHMEM_AT(shmem_qp, sq_depth, 16);
+SHMEM_AT(shmem_qp, sl, 28);
+SHMEM_AT(shmem_qp, sq_buf, 32);
+SHMEM_AT(shmem_qp, cq_db, 56);
+SHMEM_AT(shmem_qp, bounce, 72);
+SHMEM_AT(shmem_qp, usable, 92);
+SHMEM_AT(shmem_qp, head, 128); /* the core's own line begins here */
+SHMEM_AT(shmem_qp, sync_epoch, 168);
+SHMEM_AT(shmem_qp, open, 176);
+SHMEM_AT(shmem_qp, broken, 180);
+SHMEM_SIZE_IS(shmem_core, 128);
+SHMEM_AT(shmem_core, arrived, 0);
+SHMEM_AT(shmem_core, left_open, 32);
+SHMEM_AT(shmem_core, data_requests, 64); /* a line of its own */
+SHMEM_AT(shmem_core, mapped_bytes, 120);
+SHMEM_SIZE_IS(shmem_error, 64);
+SHMEM_AT(shmem_error, code, 0);
+SHMEM_AT(shmem_error, tick, 24);
+SHMEM_AT(shmem_error, detail1, 40);
+SHMEM_SIZE_IS(shmem_abort, 64);
+SHMEM_AT(shmem_abort, pe, 4);
+SHMEM_SIZE_IS(shmem_ctx, 256);
+SHMEM_AT(shmem_ctx, my_pe, 8);
+SHMEM_AT(shmem_ctx, heap_base, 16);
+SHMEM_AT(shmem_ctx, peers, 32);
+SHMEM_AT(shmem_ctx, abort, 64);
+SHMEM_AT(shmem_ctx, timeout_ticks, 80);
+SHMEM_AT(shmem_ctx, max_message, 96);
+SHMEM_AT(shmem_ctx, n_cores, 104);
+SHMEM_AT(shmem_ctx, heap_lkey, 120);
+SHMEM_AT(shmem_ctx, teams, 128);
+
+#undef SHMEM_SIZE_IS
+#undef SHMEM_AT
+
+#endif
