@@ -26,6 +26,7 @@
 //! | `DOCS_RS` | set by docs.rs: nothing is compiled, kernels have no targets |
 
 mod clang;
+mod elf;
 mod generate;
 mod kernels;
 pub mod npu;

@@ -8,6 +8,8 @@ use anyhow::{bail, Result};
 
 /// The annotation that `__global__` becomes (sim/ascendc/npusim/types.h).
 pub const MARK: &str = "npusim.global";
+/// What `__vector__`, `__cube__` and `__mix__(cube, vector)` become, before the numbers of cores.
+const CORES: &str = "npusim.core(";
 
 /// A kernel that the source defines.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,6 +82,12 @@ pub fn kernels(preprocessed: &str) -> Result<Vec<Kernel>> {
                 .find(|t| t.is('{') || t.is(';'))
                 .is_some_and(|t| t.is('{'));
             if defines {
+                if asks_for_cubes(&tokens[statement..open]) {
+                    bail!(
+                        "{}: kernel {name} asks for cube cores; the emulated NPU has vector cores only: __vector__ or __mix__(0, 1)",
+                        place()
+                    );
+                }
                 if tokens[statement..i]
                     .iter()
                     .any(|t| t.name() == Some("template"))
@@ -112,6 +120,14 @@ pub fn kernels(preprocessed: &str) -> Result<Vec<Kernel>> {
         i += 1;
     }
     Ok(found)
+}
+
+/// Whether a declaration carries the annotation of `__cube__` or `__mix__` with a number of cube cores that is not 0.
+fn asks_for_cubes(declaration: &[Token]) -> bool {
+    let zero = Kind::Text("0".to_owned());
+    declaration
+        .windows(2)
+        .any(|pair| pair[0].kind == Kind::Text(CORES.to_owned()) && pair[1].kind != zero)
 }
 
 enum Scope {
@@ -377,6 +393,7 @@ mod tests {
                 "namespace scope",
             ),
             ("namespace { __global__ void k() {} }", "namespace scope"),
+            ("__global__ __attribute__((annotate(\"npusim.core(\" \"1\" \",\" \"2\" \")\"))) void k() {}", "cube"),
         ] {
             let error = kernels(&source.replace("__global__", G))
                 .unwrap_err()

@@ -6,7 +6,7 @@
 //! example `x86-64-v2` when a container image is built on one machine and runs on others. A cross build takes the target's default.
 
 use crate::clang::Clang;
-use crate::{generate, npu, scan};
+use crate::{elf, generate, npu, scan};
 use anyhow::{bail, Context, Result};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -119,7 +119,7 @@ impl Compiler {
         npu::run(
             self.clang(arch)
                 .args(self.code_arguments())
-                .arg("-include")
+                .args(["-include", "npusim/kernel.h", "-include"])
                 .arg(source)
                 .arg(&wrapper)
                 .arg("-o")
@@ -132,6 +132,15 @@ impl Compiler {
                 source.display()
             )
         })?;
+        match elf::shared_variables(&read(&object)?) {
+            Some(names) if !names.is_empty() => bail!(
+                "{} has global variables that all cores would share ({}); a core has none: use locals, the unified buffer, global memory, \
+                 or constexpr for constants",
+                source.display(),
+                names.join(", ")
+            ),
+            _ => {}
+        }
         let dependencies = parse_depends(&String::from_utf8_lossy(&read(&depends)?))
             .into_iter()
             .map(|p| self.root.join(p))

@@ -33,9 +33,32 @@ fn arguments_are_unpacked_with_natural_alignment() {
     packed.extend([0x34, 0x12, 0, 0]);
     packed.extend([0; 4]); // u64 at a multiple of 8
     packed.extend(0xF000_0000_0000_0001u64.to_ne_bytes());
-    assert_eq!(module().layout("arguments"), (48, vec![1, 8, 4, 4, 1, 8, 8]));
-    run_ok("arguments", &packed, &Launch { block_idx: 3, block_num: 8, ..Launch::default() });
-    assert_eq!(out.words()[..8], [200, 70_000, 3, 7, 0x0102_0304, 0x1234, 0xF000_0000_0000_0001, 308]);
+    assert_eq!(
+        module().layout("arguments"),
+        (48, vec![1, 8, 4, 4, 1, 8, 8])
+    );
+    run_ok(
+        "arguments",
+        &packed,
+        &Launch {
+            block_idx: 3,
+            block_num: 8,
+            ..Launch::default()
+        },
+    );
+    assert_eq!(
+        out.words()[..8],
+        [
+            200,
+            70_000,
+            3,
+            7,
+            0x0102_0304,
+            0x1234,
+            0xF000_0000_0000_0001,
+            308
+        ]
+    );
 }
 
 #[test]
@@ -54,13 +77,20 @@ fn a_copy_of_blocks_keeps_gaps_and_padding() {
     for i in 0..32u32 {
         input.put(i as usize * 4, &[(i + 1).to_ne_bytes()]);
     }
-    let outcome = run_ok("strided", &pack(&[input.address(), out.address()]), &Launch::default());
+    let outcome = run_ok(
+        "strided",
+        &pack(&[input.address(), out.address()]),
+        &Launch::default(),
+    );
     let row = |first: u32| [9, first, first + 1, first + 2, 9, 9, 9, 9];
     assert_eq!(out.u32s(0, 24), [row(1), row(6), row(11)].concat());
     // 12 bytes a block, 4 bytes apart.
     assert_eq!(out.u32s(128, 12), [9, 1, 2, 0, 9, 6, 7, 0, 9, 11, 12, 0]);
     let c = outcome.counters;
-    assert_eq!((c.mte2_copies, c.mte2_bytes, c.mte3_copies, c.mte3_bytes), (1, 36, 2, 132));
+    assert_eq!(
+        (c.mte2_copies, c.mte2_bytes, c.mte3_copies, c.mte3_bytes),
+        (1, 36, 2, 132)
+    );
     assert_eq!((c.flags_set, c.flags_waited), (1, 1));
 }
 
@@ -68,7 +98,10 @@ fn a_copy_of_blocks_keeps_gaps_and_padding() {
 fn a_copy_of_nothing_does_nothing() {
     let mut gm = Gm::new(64);
     let outcome = run_ok("nothing_copied", &pack(&[gm.address()]), &Launch::default());
-    assert_eq!((outcome.counters.mte2_copies, outcome.counters.mte3_copies), (0, 0));
+    assert_eq!(
+        (outcome.counters.mte2_copies, outcome.counters.mte3_copies),
+        (0, 0)
+    );
     assert!(gm.bytes().iter().all(|b| *b == 0));
 }
 
@@ -77,7 +110,11 @@ fn raw_copies_take_ub_offsets_and_addresses() {
     let mut input = Gm::new(64);
     let mut out = Gm::new(128);
     input.put(0, &[1u32, 2, 3, 4].map(u32::to_ne_bytes));
-    run_ok("raw_copies", &pack(&[input.address(), out.address()]), &Launch::default());
+    run_ok(
+        "raw_copies",
+        &pack(&[input.address(), out.address()]),
+        &Launch::default(),
+    );
     assert_eq!(out.u32s(0, 4), [1, 102, 203, 4]);
     assert_eq!(out.u32s(64, 4), [1, 102, 203, 4]);
 }
@@ -95,6 +132,50 @@ fn a_large_copy_arrives_whole() {
     packed.extend(2u32.to_ne_bytes());
     run_ok("bulk", &packed, &Launch::default());
     assert_eq!(out.bytes()[..bytes], input.bytes()[..bytes]);
+}
+
+#[test]
+fn short_copies_arrive_whole_at_every_alignment() {
+    let mut input = Gm::new(128);
+    for (i, byte) in input.bytes()[..128].iter_mut().enumerate() {
+        *byte = i as u8 + 1;
+    }
+    for shift in 0..64u32 {
+        let (from, to) = (shift % 8, shift / 8);
+        for bytes in 1..=72u32 {
+            let mut out = Gm::new(128);
+            let mut packed = pack(&[input.address(), out.address()]);
+            packed.extend([from, to, bytes].into_iter().flat_map(u32::to_ne_bytes));
+            assert_eq!(
+                module()
+                    .run_here("misaligned", &packed, &Launch::default())
+                    .code,
+                0
+            );
+            let (from, to, bytes) = (from as usize, to as usize, bytes as usize);
+            let mut expected = [0u8; 128];
+            expected[to..to + bytes].copy_from_slice(&input.bytes()[from..from + bytes]);
+            assert_eq!(
+                out.bytes()[..128],
+                expected,
+                "from {from} to {to}, {bytes} bytes"
+            );
+        }
+    }
+}
+
+#[test]
+fn aligned_words_of_short_copies_are_never_torn() {
+    let gm = Gm::new(128);
+    let run = |writer: u32| {
+        let mut packed = pack(&[gm.address()]);
+        packed.extend([writer, 200_000].into_iter().flat_map(u32::to_ne_bytes));
+        run_ok("torn", &packed, &Launch::default());
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| run(1));
+        scope.spawn(|| run(0));
+    });
 }
 
 #[test]
@@ -139,10 +220,22 @@ fn an_uncached_store_leaves_its_neighbour_alone() {
 fn a_cached_load_stays_stale_until_the_line_is_invalidated() {
     let line = Gm::new(64);
     let mut out = Gm::new(64);
-    let outcome = run_ok("stale_load", &pack(&[line.address(), out.address()]), &Launch::default());
+    let outcome = run_ok(
+        "stale_load",
+        &pack(&[line.address(), out.address()]),
+        &Launch::default(),
+    );
     assert_eq!(out.u32s(0, 3), [0, 1, 1]);
     let c = outcome.counters;
-    assert_eq!((c.cached_loads, c.device_loads, c.device_stores, c.dcci_lines), (3, 1, 4, 1));
+    assert_eq!(
+        (
+            c.cached_loads,
+            c.device_loads,
+            c.device_stores,
+            c.dcci_lines
+        ),
+        (3, 1, 4, 1)
+    );
 }
 
 #[test]
@@ -161,7 +254,14 @@ fn first_words(kernel: &str, extra: &[u8], seed: u64) -> Vec<u32> {
     let mut out = Gm::new(64);
     let mut packed = pack(&[out.address()]);
     packed.extend(extra);
-    run_ok(kernel, &packed, &Launch { chaos_seed: seed, ..Launch::default() });
+    run_ok(
+        kernel,
+        &packed,
+        &Launch {
+            chaos_seed: seed,
+            ..Launch::default()
+        },
+    );
     out.u32s(0, 3)
 }
 
@@ -173,17 +273,29 @@ fn without_chaos_copies_complete_at_once() {
 
 #[test]
 fn under_chaos_a_source_that_is_reused_too_early_is_seen() {
-    let results: Vec<u32> = (1..=100).map(|seed| first_words("late_source", &[], seed)[0]).collect();
+    let results: Vec<u32> = (1..=100)
+        .map(|seed| first_words("late_source", &[], seed)[0])
+        .collect();
     assert!(results.contains(&1) && results.contains(&2), "{results:?}");
     assert!((1..=100).all(|seed| first_words("late_flagged", &[], seed)[0] == 1));
 }
 
 #[test]
 fn under_chaos_a_device_store_may_pass_a_copy_until_something_waits() {
-    let flags = |wait: u32| -> Vec<u32> { (1..=100).map(|seed| first_words("late_order", &wait.to_ne_bytes(), seed)[2]).collect() };
+    let flags = |wait: u32| -> Vec<u32> {
+        (1..=100)
+            .map(|seed| first_words("late_order", &wait.to_ne_bytes(), seed)[2])
+            .collect()
+    };
     let unordered = flags(0);
-    assert!(unordered.contains(&0) && unordered.contains(&1), "{unordered:?}");
-    assert!(flags(1).iter().all(|f| *f == 1), "PipeBarrier<PIPE_ALL> waits for MTE3");
+    assert!(
+        unordered.contains(&0) && unordered.contains(&1),
+        "{unordered:?}"
+    );
+    assert!(
+        flags(1).iter().all(|f| *f == 1),
+        "PipeBarrier<PIPE_ALL> waits for MTE3"
+    );
     assert!(flags(2).iter().all(|f| *f == 1), "SyncAll waits for MTE3");
 }
 
@@ -196,7 +308,14 @@ fn under_chaos_copies_of_one_queue_stay_in_order_and_none_is_lost() {
 fn under_chaos_a_queue_gives_a_buffer_out_only_when_its_copy_has_left() {
     for seed in 1..=50 {
         let mut out = Gm::new(1024);
-        run_ok("late_queue", &pack(&[0, out.address()]), &Launch { chaos_seed: seed, ..Launch::default() });
+        run_ok(
+            "late_queue",
+            &pack(&[0, out.address()]),
+            &Launch {
+                chaos_seed: seed,
+                ..Launch::default()
+            },
+        );
         let expected: Vec<u32> = (0..160).map(|i| i / 8).collect();
         assert_eq!(out.u32s(0, 160), expected, "seed {seed}");
     }
@@ -214,18 +333,39 @@ fn one_seed_always_gives_one_result() {
 fn a_block_that_polls_gives_the_processor_away_and_can_be_stopped() {
     let gm = Gm::new(64);
     for kernel in ["poll_uncached", "poll_cached", "poll_copy"] {
-        let outcome = module().run(kernel, &pack(&[gm.address()]), &Launch { stop_at_yield: 10, ..Launch::default() });
-        assert_eq!((outcome.code, outcome.yields), (FAULT_STOPPED, 10), "{kernel}: {outcome:?}");
+        let outcome = module().run(
+            kernel,
+            &pack(&[gm.address()]),
+            &Launch {
+                stop_at_yield: 10,
+                ..Launch::default()
+            },
+        );
+        assert_eq!(
+            (outcome.code, outcome.yields),
+            (FAULT_STOPPED, 10),
+            "{kernel}: {outcome:?}"
+        );
         assert!(outcome.file.ends_with("behaviour.cpp"), "{outcome:?}");
     }
-    let outcome = module().run("poll_clock", &[], &Launch { stop_at_yield: 10, ..Launch::default() });
+    let outcome = module().run(
+        "poll_clock",
+        &[],
+        &Launch {
+            stop_at_yield: 10,
+            ..Launch::default()
+        },
+    );
     assert_eq!(outcome.code, FAULT_STOPPED);
 }
 
 #[test]
 fn a_block_that_works_between_its_looks_keeps_the_processor() {
     let gm = Gm::new(64);
-    assert_eq!(run_ok("work_on", &pack(&[gm.address()]), &Launch::default()).yields, 0);
+    assert_eq!(
+        run_ok("work_on", &pack(&[gm.address()]), &Launch::default()).yields,
+        0
+    );
 }
 
 #[test]
@@ -244,12 +384,18 @@ fn leaving_from_deep_calls_keeps_the_thread_usable() {
         assert_eq!(outcome.code, FAULT_RULE);
     }
     assert_eq!(dropped.get(), 2000, "frames of the caller are intact");
-    assert_eq!(module().run_here("nothing", &[], &Launch::default()).code, 0);
+    assert_eq!(
+        module().run_here("nothing", &[], &Launch::default()).code,
+        0
+    );
 }
 
 #[test]
 fn printf_formats_and_reaches_the_emulator() {
-    assert_eq!(run_ok("print_all", &[], &Launch::default()).printed, "text 42 1.50\nend");
+    assert_eq!(
+        run_ok("print_all", &[], &Launch::default()).printed,
+        "text 42 1.50\nend"
+    );
 }
 
 #[test]
@@ -261,7 +407,14 @@ fn scalar_atomics_exist_on_950_only_and_lose_nothing() {
     packed.extend(5000u32.to_ne_bytes());
     std::thread::scope(|scope| {
         for _ in 0..2 {
-            scope.spawn(|| assert_eq!(module_950().run("scalar_atomics", &packed, &Launch::default()).code, 0));
+            scope.spawn(|| {
+                assert_eq!(
+                    module_950()
+                        .run("scalar_atomics", &packed, &Launch::default())
+                        .code,
+                    0
+                )
+            });
         }
     });
     assert_eq!(gm.words()[0], 10_000);

@@ -54,7 +54,9 @@ number!(f32, i16, u16, i32, i64);
 /// `blocks` results of n elements, each starting at a multiple of 32 bytes.
 fn results<T: Number>(bytes: &[u8], n: usize, blocks: usize) -> Vec<Vec<T>> {
     let step = (n * T::SIZE).div_ceil(32) * 32;
-    (0..blocks).map(|i| T::read(&bytes[i * step..i * step + n * T::SIZE])).collect()
+    (0..blocks)
+        .map(|i| T::read(&bytes[i * step..i * step + n * T::SIZE]))
+        .collect()
 }
 
 /// Numbers without a pattern, the same each time.
@@ -68,7 +70,9 @@ fn noise(n: usize, seed: u64) -> impl Iterator<Item = u64> {
     })
 }
 fn floats(n: usize, seed: u64) -> Vec<f32> {
-    noise(n, seed).map(|r| (r >> 40) as f32 / 16384.0 - 512.0).collect()
+    noise(n, seed)
+        .map(|r| (r >> 40) as f32 / 16384.0 - 512.0)
+        .collect()
 }
 
 /// Lengths around the widths of machine vectors.
@@ -76,7 +80,7 @@ const LENGTHS: [usize; 7] = [1, 7, 8, 31, 64, 100, 1000];
 
 /// f32 -> half bits, round to nearest even; by exact comparison of neighbours.
 fn half_bits(v: f32) -> u16 {
-    nearest(v, |bits| half_value(bits), 0x7C00)
+    nearest(v, half_value, 0x7C00)
 }
 fn half_value(bits: u16) -> f64 {
     let (sign, exponent, fraction) = (bits >> 15, bits >> 10 & 31, f64::from(bits & 0x3FF));
@@ -107,7 +111,11 @@ fn nearest(v: f32, value: impl Fn(u16) -> f64, infinity: u16) -> u16 {
         return sign | infinity;
     }
     let (down, up) = (size - value(below), value(below + 1) - size);
-    sign | if up < down || (up == down && below & 1 == 1) { below + 1 } else { below }
+    sign | if up < down || (up == down && below & 1 == 1) {
+        below + 1
+    } else {
+        below
+    }
 }
 /// The largest pattern whose value is not above `size`.
 fn floor_size(size: f64, value: impl Fn(u16) -> f64, infinity: u16) -> u16 {
@@ -128,9 +136,16 @@ fn float_arithmetic_equals_the_processor_s() {
     for n in LENGTHS {
         let (a, b) = (floats(n, 1), floats(n, 2));
         let step = (n * 4).div_ceil(32) * 32;
-        let all = run("arithmetic_float", &[f32::bytes(&a), f32::bytes(&b)], 8 * step, Some(n));
+        let all = run(
+            "arithmetic_float",
+            &[f32::bytes(&a), f32::bytes(&b)],
+            8 * step,
+            Some(n),
+        );
         let got = results::<f32>(&all, n, 8);
-        let each = |f: &dyn Fn(f32, f32) -> f32| a.iter().zip(&b).map(|(x, y)| f(*x, *y)).collect::<Vec<_>>();
+        let each = |f: &dyn Fn(f32, f32) -> f32| {
+            a.iter().zip(&b).map(|(x, y)| f(*x, *y)).collect::<Vec<_>>()
+        };
         assert_eq!(got[0], each(&|x, y| x + y));
         assert_eq!(got[1], each(&|x, y| x - y));
         assert_eq!(got[2], each(&|x, y| x * y));
@@ -148,8 +163,19 @@ fn integer_arithmetic_wraps() {
         let a: Vec<i32> = noise(n, 3).map(|r| r as i32).collect();
         let b: Vec<i32> = noise(n, 4).map(|r| r as i32).collect();
         let step = (n * 4).div_ceil(32) * 32;
-        let got = results::<i32>(&run("arithmetic_int32", &[i32::bytes(&a), i32::bytes(&b)], 8 * step, Some(n)), n, 8);
-        let each = |f: &dyn Fn(i32, i32) -> i32| a.iter().zip(&b).map(|(x, y)| f(*x, *y)).collect::<Vec<_>>();
+        let got = results::<i32>(
+            &run(
+                "arithmetic_int32",
+                &[i32::bytes(&a), i32::bytes(&b)],
+                8 * step,
+                Some(n),
+            ),
+            n,
+            8,
+        );
+        let each = |f: &dyn Fn(i32, i32) -> i32| {
+            a.iter().zip(&b).map(|(x, y)| f(*x, *y)).collect::<Vec<_>>()
+        };
         assert_eq!(got[0], each(&i32::wrapping_add));
         assert_eq!(got[1], each(&i32::wrapping_sub));
         assert_eq!(got[2], each(&i32::wrapping_mul));
@@ -158,8 +184,19 @@ fn integer_arithmetic_wraps() {
         let a: Vec<i16> = a.iter().map(|v| *v as i16).collect();
         let b: Vec<i16> = b.iter().map(|v| *v as i16).collect();
         let step = (n * 2).div_ceil(32) * 32;
-        let got = results::<i16>(&run("arithmetic_int16", &[i16::bytes(&a), i16::bytes(&b)], 8 * step, Some(n)), n, 8);
-        let each = |f: &dyn Fn(i16, i16) -> i16| a.iter().zip(&b).map(|(x, y)| f(*x, *y)).collect::<Vec<_>>();
+        let got = results::<i16>(
+            &run(
+                "arithmetic_int16",
+                &[i16::bytes(&a), i16::bytes(&b)],
+                8 * step,
+                Some(n),
+            ),
+            n,
+            8,
+        );
+        let each = |f: &dyn Fn(i16, i16) -> i16| {
+            a.iter().zip(&b).map(|(x, y)| f(*x, *y)).collect::<Vec<_>>()
+        };
         assert_eq!(got[0], each(&i16::wrapping_add));
         assert_eq!(got[2], each(&i16::wrapping_mul));
         assert_eq!(got[4], each(&|x, y| x.min(y)));
@@ -169,12 +206,30 @@ fn integer_arithmetic_wraps() {
 #[test]
 fn half_arithmetic_rounds_once() {
     for n in LENGTHS {
-        let a: Vec<u16> = floats(n, 5).into_iter().map(|v| half_bits(v / 8.0)).collect();
-        let b: Vec<u16> = floats(n, 6).into_iter().map(|v| half_bits(v / 64.0)).collect();
+        let a: Vec<u16> = floats(n, 5)
+            .into_iter()
+            .map(|v| half_bits(v / 8.0))
+            .collect();
+        let b: Vec<u16> = floats(n, 6)
+            .into_iter()
+            .map(|v| half_bits(v / 64.0))
+            .collect();
         let step = (n * 2).div_ceil(32) * 32;
-        let got = results::<u16>(&run("arithmetic_half", &[u16::bytes(&a), u16::bytes(&b)], 8 * step, Some(n)), n, 8);
+        let got = results::<u16>(
+            &run(
+                "arithmetic_half",
+                &[u16::bytes(&a), u16::bytes(&b)],
+                8 * step,
+                Some(n),
+            ),
+            n,
+            8,
+        );
         let each = |f: &dyn Fn(f64, f64) -> f64| {
-            a.iter().zip(&b).map(|(x, y)| half_bits(f(half_value(*x), half_value(*y)) as f32)).collect::<Vec<_>>()
+            a.iter()
+                .zip(&b)
+                .map(|(x, y)| half_bits(f(half_value(*x), half_value(*y)) as f32))
+                .collect::<Vec<_>>()
         };
         assert_eq!(got[0], each(&|x, y| x + y));
         assert_eq!(got[2], each(&|x, y| x * y));
@@ -206,18 +261,51 @@ fn bit_operations_are_exact() {
     let n = 77;
     let a: Vec<u16> = noise(n, 8).map(|r| r as u16).collect();
     let b: Vec<u16> = noise(n, 9).map(|r| r as u16).collect();
-    let got = results::<u16>(&run("bits", &[u16::bytes(&a), u16::bytes(&b)], 3 * 160, Some(n)), n, 3);
+    let got = results::<u16>(
+        &run("bits", &[u16::bytes(&a), u16::bytes(&b)], 3 * 160, Some(n)),
+        n,
+        3,
+    );
     for i in 0..n {
-        assert_eq!((got[0][i], got[1][i], got[2][i]), (a[i] & b[i], a[i] | b[i], !a[i]));
+        assert_eq!(
+            (got[0][i], got[1][i], got[2][i]),
+            (a[i] & b[i], a[i] | b[i], !a[i])
+        );
     }
 }
 
 /// Values where round modes differ, and the edges of the integer types.
 fn awkward() -> Vec<f32> {
     let mut values = vec![
-        0.0, -0.0, 0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 0.499_999_97, -0.499_999_97, 1e-30, -1e-30, 32_766.5, 32_767.5, 40_000.0, -32_768.5,
-        -40_000.0, 2_147_483_500.0, 2_147_483_648.0, -2_147_483_648.0, 3e9, -3e9, 9e18, 9.3e18, -9.3e18, 8_388_607.5, f32::INFINITY,
-        f32::NEG_INFINITY, f32::NAN,
+        0.0,
+        -0.0,
+        0.5,
+        -0.5,
+        1.5,
+        -1.5,
+        2.5,
+        -2.5,
+        0.499_999_97,
+        -0.499_999_97,
+        1e-30,
+        -1e-30,
+        32_766.5,
+        32_767.5,
+        40_000.0,
+        -32_768.5,
+        -40_000.0,
+        2_147_483_500.0,
+        2_147_483_648.0,
+        -2_147_483_648.0,
+        3e9,
+        -3e9,
+        9e18,
+        9.3e18,
+        -9.3e18,
+        8_388_607.5,
+        f32::INFINITY,
+        f32::NEG_INFINITY,
+        f32::NAN,
     ];
     values.extend(floats(200, 10));
     values
@@ -225,7 +313,13 @@ fn awkward() -> Vec<f32> {
 
 /// Round half away from zero etc., in the kernel's order of modes.
 fn rounded(v: f32) -> [f32; 5] {
-    [v.round_ties_even(), v.floor(), v.ceil(), v.round(), v.trunc()]
+    [
+        v.round_ties_even(),
+        v.floor(),
+        v.ceil(),
+        v.round(),
+        v.trunc(),
+    ]
 }
 
 #[test]
@@ -233,9 +327,21 @@ fn casts_to_integers_round_as_asked_and_saturate() {
     let a = awkward();
     let n = a.len();
     let (got32, got16, got64) = (
-        results::<i32>(&run("cast_int32", &[f32::bytes(&a)], 5 * 1024, Some(n)), n, 5),
-        results::<i16>(&run("cast_int16", &[f32::bytes(&a)], 5 * 512, Some(n)), n, 5),
-        results::<i64>(&run("cast_int64", &[f32::bytes(&a)], 5 * 2048, Some(n)), n, 5),
+        results::<i32>(
+            &run("cast_int32", &[f32::bytes(&a)], 5 * 1024, Some(n)),
+            n,
+            5,
+        ),
+        results::<i16>(
+            &run("cast_int16", &[f32::bytes(&a)], 5 * 512, Some(n)),
+            n,
+            5,
+        ),
+        results::<i64>(
+            &run("cast_int64", &[f32::bytes(&a)], 5 * 2048, Some(n)),
+            n,
+            5,
+        ),
     );
     for (i, v) in a.iter().enumerate() {
         for (mode, whole) in rounded(*v).into_iter().enumerate() {
@@ -251,7 +357,11 @@ fn casts_to_integers_round_as_asked_and_saturate() {
 fn casts_from_float_to_float_round_to_whole_numbers() {
     let a: Vec<f32> = awkward().into_iter().filter(|v| !v.is_nan()).collect();
     let n = a.len();
-    let got = results::<f32>(&run("cast_float", &[f32::bytes(&a)], 5 * 1024, Some(n)), n, 5);
+    let got = results::<f32>(
+        &run("cast_float", &[f32::bytes(&a)], 5 * 1024, Some(n)),
+        n,
+        5,
+    );
     for (i, v) in a.iter().enumerate() {
         for (mode, whole) in rounded(*v).into_iter().enumerate() {
             assert_eq!(got[mode][i], whole, "{v} mode {mode}");
@@ -268,27 +378,58 @@ fn narrowed(v: f32, value: &dyn Fn(u16) -> f64, infinity: u16) -> [u16; 5] {
     let up = if exact { down } else { down + 1 };
     let away = !exact && size - value(down) >= value(up) - size;
     let (floor, ceil) = if sign == 0 { (down, up) } else { (up, down) };
-    [nearest(v, value, infinity), sign | floor, sign | ceil, sign | if away { up } else { down }, sign | down]
+    [
+        nearest(v, value, infinity),
+        sign | floor,
+        sign | ceil,
+        sign | if away { up } else { down },
+        sign | down,
+    ]
 }
 
 #[test]
 fn casts_to_half_and_bfloat16_round_as_asked() {
     let mut a: Vec<f32> = floats(200, 11).into_iter().map(|v| v / 7.0).collect();
-    a.extend([0.0, -0.0, 1.0, 65504.0, 1e-6, -1e-6, 5.96e-8, 6.0e-5, 6.1e-5, 1.000_488_3, -1.000_488_3, 1.001_464_8]);
+    a.extend([
+        0.0,
+        -0.0,
+        1.0,
+        65504.0,
+        1e-6,
+        -1e-6,
+        5.96e-8,
+        6.0e-5,
+        6.1e-5,
+        1.000_488_3,
+        -1.000_488_3,
+        1.001_464_8,
+    ]);
     let n = a.len();
     let halves = results::<u16>(&run("cast_half", &[f32::bytes(&a)], 5 * 448, Some(n)), n, 5);
-    let brains = results::<u16>(&run("cast_bfloat16", &[f32::bytes(&a)], 5 * 448, Some(n)), n, 5);
+    let brains = results::<u16>(
+        &run("cast_bfloat16", &[f32::bytes(&a)], 5 * 448, Some(n)),
+        n,
+        5,
+    );
     for (i, v) in a.iter().enumerate() {
         let got: Vec<u16> = halves.iter().map(|m| m[i]).collect();
         assert_eq!(got, narrowed(*v, &half_value, 0x7C00), "half of {v}");
         let got: Vec<u16> = brains.iter().map(|m| m[i]).collect();
-        assert_eq!(got, narrowed(*v, &bfloat16_value, 0x7F80), "bfloat16 of {v}");
+        assert_eq!(
+            got,
+            narrowed(*v, &bfloat16_value, 0x7F80),
+            "bfloat16 of {v}"
+        );
     }
     let odd = results::<u16>(&run("cast_odd", &[f32::bytes(&a)], 448, Some(n)), n, 1);
     for (i, v) in a.iter().enumerate() {
         let down = floor_size(f64::from(v.abs()), half_value, 0x7C00);
         let exact = half_value(down) == f64::from(v.abs());
-        let size = if exact || down & 1 == 1 { down } else { down + 1 };
+        let size = if exact || down & 1 == 1 {
+            down
+        } else {
+            down + 1
+        };
         assert_eq!(odd[0][i] & 0x7FFF, size, "{v}");
     }
 }
@@ -298,7 +439,11 @@ fn every_half_becomes_its_float() {
     let all: Vec<u16> = (0..=u16::MAX).filter(|b| b & 0x7C00 != 0x7C00).collect();
     for part in all.chunks(8192) {
         let n = part.len();
-        let got = results::<f32>(&run("half_to_float", &[u16::bytes(part)], n * 4, Some(n)), n, 1);
+        let got = results::<f32>(
+            &run("half_to_float", &[u16::bytes(part)], n * 4, Some(n)),
+            n,
+            1,
+        );
         for (bits, v) in part.iter().zip(&got[0]) {
             assert_eq!(f64::from(*v), half_value(*bits), "{bits:#x}");
         }
@@ -313,19 +458,34 @@ fn reductions_find_sum_and_extremes_with_their_places() {
         let values = f32::read(&out);
         let sum: f64 = a.iter().map(|v| f64::from(*v)).sum();
         let size: f64 = a.iter().map(|v| f64::from(v.abs())).sum();
-        assert!((f64::from(values[0]) - sum).abs() <= 1e-6 * size, "n {n}: {} is not {sum}", values[0]);
+        assert!(
+            (f64::from(values[0]) - sum).abs() <= 1e-6 * size,
+            "n {n}: {} is not {sum}",
+            values[0]
+        );
         let best = a.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let least = a.iter().copied().fold(f32::INFINITY, f32::min);
         assert_eq!((values[1], values[3]), (best, least));
-        assert_eq!(values[2].to_bits() as usize, a.iter().position(|v| *v == best).unwrap());
-        assert_eq!(values[4].to_bits() as usize, a.iter().position(|v| *v == least).unwrap());
+        assert_eq!(
+            values[2].to_bits() as usize,
+            a.iter().position(|v| *v == best).unwrap()
+        );
+        assert_eq!(
+            values[4].to_bits() as usize,
+            a.iter().position(|v| *v == least).unwrap()
+        );
     }
 }
 
 #[test]
 fn the_repeat_form_follows_mask_and_strides() {
     let (a, b) = (floats(192, 13), floats(192, 14));
-    let out = f32::read(&run("repeats", &[f32::bytes(&a), f32::bytes(&b)], 2 * 768, None));
+    let out = f32::read(&run(
+        "repeats",
+        &[f32::bytes(&a), f32::bytes(&b)],
+        2 * 768,
+        None,
+    ));
     for i in 0..192 {
         let first = if i % 64 < 20 { a[i] + b[i] } else { -1.0 };
         // The second source does not advance between repeats.

@@ -148,7 +148,11 @@ extern "C" fn yield_(block: *mut Block) {
 extern "C" fn print(block: *mut Block, text: *const c_char, length: u64) {
     // SAFETY: the kernel side passes a text of that length.
     let bytes = unsafe { std::slice::from_raw_parts(text.cast::<u8>(), length as usize) };
-    seen(block).printed.lock().unwrap().push_str(&String::from_utf8_lossy(bytes));
+    seen(block)
+        .printed
+        .lock()
+        .unwrap()
+        .push_str(&String::from_utf8_lossy(bytes));
 }
 
 static SERVICES: Services = Services {
@@ -184,7 +188,14 @@ pub struct Launch {
 }
 impl Default for Launch {
     fn default() -> Self {
-        Launch { chaos_seed: 0, block_idx: 0, block_num: 1, doorbells: (0, 0), refuse_doorbells: false, stop_at_yield: 0 }
+        Launch {
+            chaos_seed: 0,
+            block_idx: 0,
+            block_num: 1,
+            doorbells: (0, 0),
+            refuse_doorbells: false,
+            stop_at_yield: 0,
+        }
     }
 }
 
@@ -208,14 +219,18 @@ pub fn ascendc() -> PathBuf {
 
 /// The compiler for kernels under tests/kernels.
 pub fn compiler() -> npushmem_build::sim::Compiler {
-    npushmem_build::sim::Compiler::find(ascendc()).unwrap().root(env!("CARGO_MANIFEST_DIR"))
+    npushmem_build::sim::Compiler::find(ascendc())
+        .unwrap()
+        .root(env!("CARGO_MANIFEST_DIR"))
 }
 
 impl Module {
     /// Compiles tests/kernels/`name` and loads it.
     pub fn compile(name: &str, arch: u32) -> Module {
         let folder = tempfile::tempdir().unwrap();
-        let object = compiler().compile(&Path::new("tests/kernels").join(name), arch, folder.path()).unwrap();
+        let object = compiler()
+            .compile(&Path::new("tests/kernels").join(name), arch, folder.path())
+            .unwrap();
         Module::load(&object.path)
     }
 
@@ -224,21 +239,46 @@ impl Module {
         // SAFETY: a kernel object has no constructors that do anything but initialise its own data.
         let library = unsafe { libloading::Library::new(path) }.unwrap();
         // SAFETY: npusim.h declares the function so.
-        let bind: libloading::Symbol<unsafe extern "C" fn(*const Services, *mut RawModule) -> c_int> =
-            unsafe { library.get(b"npusim_bind\0") }.unwrap();
-        let mut raw =
-            RawModule { magic: 0, version: 0, size: 0, npu_arch: 0, n_kernels: 0, kernels: std::ptr::null(), leave: None };
-        let mut old = Services { version: VERSION + 1, ..SERVICES };
+        let bind: libloading::Symbol<
+            unsafe extern "C" fn(*const Services, *mut RawModule) -> c_int,
+        > = unsafe { library.get(b"npusim_bind\0") }.unwrap();
+        let mut raw = RawModule {
+            magic: 0,
+            version: 0,
+            size: 0,
+            npu_arch: 0,
+            n_kernels: 0,
+            kernels: std::ptr::null(),
+            leave: None,
+        };
+        let mut old = Services {
+            version: VERSION + 1,
+            ..SERVICES
+        };
         // SAFETY: both pointers are valid for the call.
         unsafe {
-            assert_ne!(bind(&old, &mut raw), 0, "services of another version are refused");
+            assert_ne!(
+                bind(&old, &mut raw),
+                0,
+                "services of another version are refused"
+            );
             old.version = VERSION;
             old.size -= 1;
-            assert_ne!(bind(&old, &mut raw), 0, "services that are too small are refused");
+            assert_ne!(
+                bind(&old, &mut raw),
+                0,
+                "services that are too small are refused"
+            );
             assert_eq!(bind(&SERVICES, &mut raw), 0);
         }
-        assert_eq!((raw.magic, raw.version, raw.size), (MAGIC, VERSION, std::mem::size_of::<RawModule>() as u64));
-        Module { raw, _library: library }
+        assert_eq!(
+            (raw.magic, raw.version, raw.size),
+            (MAGIC, VERSION, std::mem::size_of::<RawModule>() as u64)
+        );
+        Module {
+            raw,
+            _library: library,
+        }
     }
 
     pub fn arch(&self) -> u32 {
@@ -253,11 +293,18 @@ impl Module {
     /// Names in the order of the source.
     pub fn names(&self) -> Vec<&str> {
         // SAFETY: names are static texts of the object.
-        self.kernels().iter().map(|k| unsafe { CStr::from_ptr(k.name) }.to_str().unwrap()).collect()
+        self.kernels()
+            .iter()
+            .map(|k| unsafe { CStr::from_ptr(k.name) }.to_str().unwrap())
+            .collect()
     }
 
     fn kernel(&self, name: &str) -> &RawKernel {
-        let index = self.names().iter().position(|n| *n == name).unwrap_or_else(|| panic!("no kernel {name} in {:?}", self.names()));
+        let index = self
+            .names()
+            .iter()
+            .position(|n| *n == name)
+            .unwrap_or_else(|| panic!("no kernel {name} in {:?}", self.names()));
         &self.kernels()[index]
     }
 
@@ -265,23 +312,40 @@ impl Module {
     pub fn layout(&self, name: &str) -> (u32, Vec<u32>) {
         let kernel = self.kernel(name);
         // SAFETY: the kernel says how many there are.
-        (kernel.args_size, unsafe { std::slice::from_raw_parts(kernel.param_sizes, kernel.n_params as usize) }.to_vec())
+        (
+            kernel.args_size,
+            unsafe { std::slice::from_raw_parts(kernel.param_sizes, kernel.n_params as usize) }
+                .to_vec(),
+        )
     }
 
     /// Runs one block on a thread of its own.
     pub fn run(&self, name: &str, arguments: &[u8], launch: &Launch) -> Outcome {
-        std::thread::scope(|scope| scope.spawn(|| self.run_here(name, arguments, launch)).join().unwrap())
+        std::thread::scope(|scope| {
+            scope
+                .spawn(|| self.run_here(name, arguments, launch))
+                .join()
+                .unwrap()
+        })
     }
 
     /// Runs one block on this thread.
     pub fn run_here(&self, name: &str, arguments: &[u8], launch: &Launch) -> Outcome {
         let kernel = self.kernel(name);
-        assert_eq!(arguments.len(), kernel.args_size as usize, "{name}: packed arguments");
+        assert_eq!(
+            arguments.len(),
+            kernel.args_size as usize,
+            "{name}: packed arguments"
+        );
         let mut packed = vec![0u64; arguments.len().div_ceil(8).max(1)];
         bytes_of_mut(&mut packed)[..arguments.len()].copy_from_slice(arguments);
         let mut ub = vec![0u64; UB / 8 + 8];
         let ub_start = ub.as_mut_ptr().cast::<u8>();
-        let seen = Seen { refuse_doorbells: launch.refuse_doorbells, stop_at_yield: launch.stop_at_yield, ..Seen::default() };
+        let seen = Seen {
+            refuse_doorbells: launch.refuse_doorbells,
+            stop_at_yield: launch.stop_at_yield,
+            ..Seen::default()
+        };
         let mut block = Box::new(Block {
             magic: MAGIC,
             version: VERSION,
@@ -296,13 +360,22 @@ impl Module {
             chaos_seed: launch.chaos_seed,
             stop: &seen.stop,
             counters: Counters::default(),
-            fault: Fault { code: 0, line: 0, file: std::ptr::null(), address: 0, message: [0; 480] },
+            fault: Fault {
+                code: 0,
+                line: 0,
+                file: std::ptr::null(),
+                address: 0,
+                message: [0; 480],
+            },
             kernel_side: std::ptr::null_mut(),
             emulator_side: std::ptr::from_ref(&seen).cast_mut().cast(),
         });
         let code = (kernel.run)(&mut *block, packed.as_ptr().cast());
         assert_eq!(code, block.fault.code);
-        assert!(block.kernel_side.is_null(), "the trampoline gives its state back");
+        assert!(
+            block.kernel_side.is_null(),
+            "the trampoline gives its state back"
+        );
         let text = |p: *const c_char| {
             if p.is_null() {
                 String::new()
@@ -355,10 +428,16 @@ impl Gm {
         }
     }
     pub fn f32s(&mut self, at: usize, n: usize) -> Vec<f32> {
-        self.bytes()[at..at + 4 * n].chunks_exact(4).map(|b| f32::from_ne_bytes(b.try_into().unwrap())).collect()
+        self.bytes()[at..at + 4 * n]
+            .chunks_exact(4)
+            .map(|b| f32::from_ne_bytes(b.try_into().unwrap()))
+            .collect()
     }
     pub fn u32s(&mut self, at: usize, n: usize) -> Vec<u32> {
-        self.bytes()[at..at + 4 * n].chunks_exact(4).map(|b| u32::from_ne_bytes(b.try_into().unwrap())).collect()
+        self.bytes()[at..at + 4 * n]
+            .chunks_exact(4)
+            .map(|b| u32::from_ne_bytes(b.try_into().unwrap()))
+            .collect()
     }
 }
 
@@ -369,9 +448,14 @@ pub fn pack(values: &[u64]) -> Vec<u8> {
 
 /// Line of tests/kernels/`file` that ends in the comment `// here: <word>`.
 pub fn line_of(file: &str, word: &str) -> u32 {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernels").join(file);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/kernels")
+        .join(file);
     let text = std::fs::read_to_string(path).unwrap();
     let mark = format!("// here: {word}");
-    let line = text.lines().position(|l| l.ends_with(&mark)).unwrap_or_else(|| panic!("{file} has no line with {mark}"));
+    let line = text
+        .lines()
+        .position(|l| l.ends_with(&mark))
+        .unwrap_or_else(|| panic!("{file} has no line with {mark}"));
     line as u32 + 1
 }

@@ -44,6 +44,12 @@ KERNEL strided(GM_ADDR in, GM_ADDR out) {
   DataCopyPad(global<uint32_t>(out), t, DataCopyExtParams(3, 32, 1, 0, 0));
   DataCopyPad(global<uint32_t>(out)[32], t, DataCopyExtParams(3, 12, 1, 4, 0));
 }
+KERNEL misaligned(GM_ADDR in, GM_ADDR out, uint32_t from, uint32_t to, uint32_t bytes) {
+  LocalTensor<uint8_t> t(TPosition::VECCALC, 0, 128);
+  DataCopyPad(t, global<uint8_t>(in + from), DataCopyExtParams(1, bytes, 0, 0, 0), DataCopyPadExtParams<uint8_t>());
+  meet<HardEvent::MTE2_MTE3>();
+  DataCopyPad(global<uint8_t>(out + to), t, DataCopyExtParams(1, bytes, 0, 0, 0));
+}
 KERNEL nothing_copied(GM_ADDR gm) {
   LocalTensor<uint32_t> t(TPosition::VECCALC, 0, 8);
   DataCopyPad(t, global<uint32_t>(gm), DataCopyExtParams(0, 12, 0, 0, 0), DataCopyPadExtParams<uint32_t>());
@@ -222,6 +228,25 @@ KERNEL print_all() {
   PRINTF("end");
 }
 
+KERNEL torn(GM_ADDR gm, uint32_t writer, uint32_t rounds) {
+  // Words whose halves are equal, written at an offset of 4; a torn one has unequal halves.
+  LocalTensor<uint32_t> t(TPosition::VECCALC, 0, 16);
+  GlobalTensor<uint32_t> words = global<uint32_t>(gm);
+  for (uint32_t i = 1; i <= rounds; ++i) {
+    if (writer != 0) {
+      Duplicate(t, i, 16);
+      meet<HardEvent::V_MTE3>();
+      DataCopyPad(words[1], t, DataCopyExtParams(1, 52, 0, 0, 0));
+      meet<HardEvent::MTE3_V>();
+    } else {
+      DataCopyPad(t, words[2], DataCopyExtParams(1, 48, 0, 0, 0), DataCopyPadExtParams<uint32_t>());
+      meet<HardEvent::MTE2_S>();
+      for (uint32_t j = 0; j < 12; j += 2) ASCENDC_ASSERT(t.GetValue(j) == t.GetValue(j + 1));
+      const uint64_t word = ld_dev((__gm__ uint64_t *)gm + 3, 0);
+      ASCENDC_ASSERT((uint32_t)word == (uint32_t)(word >> 32));
+    }
+  }
+}
 #if __NPU_ARCH__ == 3510
 KERNEL scalar_atomics(GM_ADDR gm, uint32_t rounds) {
   for (uint32_t i = 0; i < rounds; ++i) AtomicAdd((__gm__ uint64_t *)gm, (uint64_t)1);

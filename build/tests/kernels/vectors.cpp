@@ -164,7 +164,7 @@ KERNEL spin_half(uint32_t n, uint32_t rounds) {
   for (uint32_t i = 0; i < rounds; ++i) Add(x, x, y, n);
 }
 KERNEL spin_sum(uint32_t n, uint32_t rounds) {
-  LocalTensor<float> x = at<float>(0, n), y = at<float>(65536, 8), space = at<float>(66000, 2048);
+  LocalTensor<float> x = at<float>(0, n), y = at<float>(65536, 8), space = at<float>(66048, 2048);
   for (uint32_t i = 0; i < rounds; ++i) ReduceSum(y, x, space, n);
 }
 KERNEL spin_max(uint32_t n, uint32_t rounds) {

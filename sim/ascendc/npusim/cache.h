@@ -44,10 +44,10 @@ template <typename T> struct Same { using type = T; }; // keeps an argument out 
 
 // --- The cache -------------------------------------------------------------------------------------------------------------------------
 
-inline uint32_t cache_set(uint64_t line) { return static_cast<uint32_t>(line / LINE) % CACHE_SETS; }
+NPUSIM_HOT uint32_t cache_set(uint64_t line) { return static_cast<uint32_t>(line / LINE) % CACHE_SETS; }
 
 // Way that holds the line, or CACHE_WAYS.
-inline uint32_t cache_find(const Cache &c, uint64_t line) {
+NPUSIM_HOT uint32_t cache_find(const Cache &c, uint64_t line) {
   const uint32_t set = cache_set(line);
   for (uint32_t way = 0; way < CACHE_WAYS; ++way)
     if ((c.valid[set] >> way & 1) != 0 && c.tag[set][way] == line) return way;
@@ -101,13 +101,13 @@ inline uint8_t *cache_bytes(Cache &c, uint64_t address, bool write) {
   return &c.data[set][way][address % LINE];
 }
 
-inline void check_scalar(uint64_t address, uint32_t bytes, const char *operation, Site site) {
+NPUSIM_HOT void check_scalar(uint64_t address, uint32_t bytes, const char *operation, Site site) {
   check_gm(address, bytes, operation, site);
   if (__builtin_expect(address % bytes != 0, 0))
     broken(site, "%s: address 0x%llx is not aligned to the %u bytes of its type", operation, (unsigned long long)address, bytes);
 }
 
-inline void check_not_doorbell(uint64_t address, uint64_t bytes, const char *operation, Site site) {
+NPUSIM_HOT void check_not_doorbell(uint64_t address, uint64_t bytes, const char *operation, Site site) {
   if (__builtin_expect(in_doorbell(address, bytes), 0))
     broken(site, "%s: address 0x%llx is a doorbell; it takes one uncached 8-byte store (st_dev, WriteGmByPassDCache) or an MTE3 copy of 8 bytes",
            operation, (unsigned long long)address);
@@ -150,7 +150,7 @@ inline void clean_and_invalidate(uint64_t address, bool entire, uint64_t target,
 
 // --- Round the cache -------------------------------------------------------------------------------------------------------------------
 
-template <typename T> inline T device_load(uint64_t address, const char *operation, Site site) {
+template <typename T> NPUSIM_HOT T device_load(uint64_t address, const char *operation, Site site) {
   check_scalar(address, sizeof(T), operation, site);
   check_not_doorbell(address, sizeof(T), operation, site);
   counters().device_loads++;
@@ -160,12 +160,12 @@ template <typename T> inline T device_load(uint64_t address, const char *operati
 
 // A store that rings a doorbell when it goes to one.
 inline void ring(uint64_t address, uint64_t value) {
-  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  full_fence();
   npusim_block *block = current->block;
   if (services->doorbell(block, address, value) != 0) leave(block);
 }
 
-template <typename T> inline void device_store(uint64_t address, T value, const char *operation, Site site) {
+template <typename T> NPUSIM_HOT void device_store(uint64_t address, T value, const char *operation, Site site) {
   check_scalar(address, sizeof(T), operation, site);
   counters().device_stores++;
   work(site);

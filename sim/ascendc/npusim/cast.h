@@ -87,7 +87,11 @@ template <typename T, typename U, RoundMode mode> inline T convert(U v) {
 }
 
 template <typename T, typename U, RoundMode mode> inline void cast_loop(T *d, const U *a, uint64_t n) {
-  NPUSIM_LOOP for (uint64_t i = 0; i < n; ++i) d[i] = convert<T, U, mode>(a[i]);
+  if constexpr (one_of<half, T, U>) {
+    NPUSIM_LOOP_HALF for (uint64_t i = 0; i < n; ++i) d[i] = convert<T, U, mode>(a[i]);
+  } else {
+    NPUSIM_LOOP for (uint64_t i = 0; i < n; ++i) d[i] = convert<T, U, mode>(a[i]);
+  }
 }
 
 // Pairs that the vector unit of A2 and A3 converts directly.

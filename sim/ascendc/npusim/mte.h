@@ -57,24 +57,26 @@ constexpr uint32_t MAX_BLOCKS = 4095;         // blocks of one copy
 constexpr uint32_t MAX_BLOCK_BYTES = 2097151; // bytes of one block of a DataCopyPad
 constexpr uint8_t PAD_POISON = 0xCD;          // what fills a tail whose contents the device leaves undefined
 
-inline uint64_t round_up_32(uint64_t bytes) { return (bytes + 31) / 32 * 32; }
+NPUSIM_HOT uint64_t round_up_32(uint64_t bytes) { return (bytes + 31) / 32 * 32; }
 
 // --- Moving bytes ----------------------------------------------------------------------------------------------------------------------
 
-// Calls f(offset, word size) for the largest aligned words of [address, address + bytes).
-template <typename F> inline void each_word(uint64_t address, uint32_t bytes, F f) {
+// Calls f(offset, word) for the largest aligned words of [address, address + bytes), at most a line.
+template <typename F> NPUSIM_HOT void each_word(uint64_t address, uint32_t bytes, F f) {
   uint32_t at = 0;
-  while (at < bytes) {
-    const uint64_t here = address + at;
-    const uint32_t left = bytes - at;
-    if (here % 8 == 0 && left >= 8) { f(at, uint64_t()); at += 8; }
-    else if (here % 4 == 0 && left >= 4) { f(at, uint32_t()); at += 4; }
-    else if (here % 2 == 0 && left >= 2) { f(at, uint16_t()); at += 2; }
-    else { f(at, uint8_t()); at += 1; }
+  if (__builtin_expect(address % 8 != 0, 0)) {
+    if (address % 2 != 0 && bytes >= 1) { f(0, uint8_t()); at = 1; }
+    if ((address + at) % 4 != 0 && bytes - at >= 2) { f(at, uint16_t()); at += 2; }
+    if ((address + at) % 8 != 0 && bytes - at >= 4) { f(at, uint32_t()); at += 4; }
   }
+  // Either aligned to 8 now, or too few bytes are left for the word that would align: then the smaller ones below fit.
+  for (; bytes - at >= 8; at += 8) f(at, uint64_t());
+  if (bytes - at >= 4 && (address + at) % 4 == 0) { f(at, uint32_t()); at += 4; }
+  if (bytes - at >= 2 && (address + at) % 2 == 0) { f(at, uint16_t()); at += 2; }
+  if (bytes - at >= 1) { f(at, uint8_t()); at += 1; }
 }
 
-inline void gm_to_ub(uint8_t *target, uint64_t source, uint32_t bytes) {
+NPUSIM_HOT void gm_to_ub(uint8_t *target, uint64_t source, uint32_t bytes) {
   if (bytes > LINE) {
     memcpy(target, reinterpret_cast<const void *>(source), bytes);
     return;
@@ -85,7 +87,7 @@ inline void gm_to_ub(uint8_t *target, uint64_t source, uint32_t bytes) {
   });
 }
 
-inline void ub_to_gm(uint64_t target, const uint8_t *source, uint32_t bytes) {
+NPUSIM_HOT void ub_to_gm(uint64_t target, const uint8_t *source, uint32_t bytes) {
   if (bytes > LINE) {
     memcpy(reinterpret_cast<void *>(target), source, bytes);
     return;
@@ -98,7 +100,7 @@ inline void ub_to_gm(uint64_t target, const uint8_t *source, uint32_t bytes) {
 
 // --- MTE3 ------------------------------------------------------------------------------------------------------------------------------
 
-inline void run_copy(const Mte3Copy &copy) {
+__attribute__((noinline)) inline void run_copy(const Mte3Copy &copy) {
   for (uint32_t i = 0; i < copy.count; ++i) {
     const uint64_t target = copy.target + i * copy.target_step;
     const uint8_t *source = copy.source + i * copy.source_step;
@@ -135,25 +137,27 @@ inline uint64_t next_random(State &s) { // xorshift64*
 }
 
 // One operation in four finishes a copy; one in sixteen finishes all.
-inline void late_copies(State &s) {
+__attribute__((noinline)) inline void late_copies(State &s) {
   if (s.done == s.queued) return;
   const uint64_t roll = next_random(s) >> 60;
   if (roll == 0) drain_mte3(s);
   else if (roll < 5) drain_mte3(s, s.done + 1);
 }
 
-inline void mte3(const Mte3Copy &copy) {
+NPUSIM_COLD void queue_copy(State &s, const Mte3Copy &copy) {
+  if (s.queued - s.done == MTE3_QUEUE) drain_mte3(s, s.done + 1);
+  s.queue[s.queued % MTE3_QUEUE] = copy;
+  s.queued++;
+}
+
+NPUSIM_HOT void mte3(const Mte3Copy &copy) {
   State &s = state();
   counters().mte3_copies++;
   counters().mte3_bytes += static_cast<uint64_t>(copy.count) * copy.bytes;
   work(copy.site);
-  if (__builtin_expect(!s.late, 1)) {
-    run_copy(copy);
-    return;
-  }
-  if (s.queued - s.done == MTE3_QUEUE) drain_mte3(s, s.done + 1);
-  s.queue[s.queued % MTE3_QUEUE] = copy;
-  s.queued++;
+  if (__builtin_expect(s.late, 0)) queue_copy(s, copy);
+  else if (copy.count == 1 && copy.op == AtomicOp::NONE && !in_doorbell(copy.target, copy.bytes)) ub_to_gm(copy.target, copy.source, copy.bytes);
+  else run_copy(copy);
 }
 
 // --- MTE2 ------------------------------------------------------------------------------------------------------------------------------
@@ -174,7 +178,7 @@ inline void pad(uint8_t *at, uint64_t bytes, uint64_t value, uint32_t unit) {
   for (uint64_t i = 0; i < bytes; ++i) at[i] = static_cast<uint8_t>(value >> (i % unit * 8));
 }
 
-inline void mte2(const Mte2Copy &copy, Site site) {
+NPUSIM_HOT void mte2(const Mte2Copy &copy, Site site) {
   counters().mte2_copies++;
   counters().mte2_bytes += static_cast<uint64_t>(copy.count) * copy.bytes;
   step(site);
@@ -193,7 +197,7 @@ inline void mte2(const Mte2Copy &copy, Site site) {
 
 // --- Checks --------------------------------------------------------------------------------------------------------------------------------
 
-inline void check_blocks(uint64_t count, uint64_t bytes, int64_t source_gap, int64_t target_gap, uint32_t element, const char *operation, Site site) {
+NPUSIM_HOT void check_blocks(uint64_t count, uint64_t bytes, int64_t source_gap, int64_t target_gap, uint32_t element, const char *operation, Site site) {
   if (count > MAX_BLOCKS) broken(site, "%s: blockCount %llu is above %u; split the copy", operation, (unsigned long long)count, MAX_BLOCKS);
   if (bytes > MAX_BLOCK_BYTES) broken(site, "%s: blockLen %llu is above %u bytes; split the copy", operation, (unsigned long long)bytes, MAX_BLOCK_BYTES);
   if (source_gap < 0 || target_gap < 0) broken(site, "%s: a negative stride is not emulated; give the blocks in ascending order", operation);
@@ -201,10 +205,10 @@ inline void check_blocks(uint64_t count, uint64_t bytes, int64_t source_gap, int
 }
 
 // Bytes from the first block's head to the last one's tail.
-inline uint64_t extent(uint64_t count, uint64_t bytes, uint64_t gap) { return count == 0 ? 0 : (count - 1) * (bytes + gap) + bytes; }
+NPUSIM_HOT uint64_t extent(uint64_t count, uint64_t bytes, uint64_t gap) { return count == 0 ? 0 : (count - 1) * (bytes + gap) + bytes; }
 
 // Global memory that MTE reads: a doorbell is not readable.
-inline void check_source(uint64_t address, uint64_t bytes, const char *operation, Site site) {
+NPUSIM_HOT void check_source(uint64_t address, uint64_t bytes, const char *operation, Site site) {
   check_gm(address, bytes, operation, site);
   if (__builtin_expect(in_doorbell(address, bytes), 0))
     broken(site, "%s: address 0x%llx is a doorbell, which cannot be read", operation, (unsigned long long)address);
@@ -213,7 +217,7 @@ inline void check_source(uint64_t address, uint64_t bytes, const char *operation
 template <typename T> inline uint64_t gm_address(const AscendC::GlobalTensor<T> &tensor) { return reinterpret_cast<uint64_t>(tensor.GetPhyAddr()); }
 
 template <typename T>
-inline void copy_in(const AscendC::LocalTensor<T> &target, const AscendC::GlobalTensor<T> &source, uint64_t count, uint64_t bytes,
+NPUSIM_HOT void copy_in(const AscendC::LocalTensor<T> &target, const AscendC::GlobalTensor<T> &source, uint64_t count, uint64_t bytes,
                     uint64_t source_gap, uint64_t target_gap, const AscendC::DataCopyPadExtParams<T> *padding, const char *operation, Site site) {
   Mte2Copy copy{};
   uint32_t right = 0;
@@ -243,7 +247,7 @@ inline void copy_in(const AscendC::LocalTensor<T> &target, const AscendC::Global
 }
 
 template <typename T>
-inline void copy_out(const AscendC::GlobalTensor<T> &target, const AscendC::LocalTensor<T> &source, uint64_t count, uint64_t bytes,
+NPUSIM_HOT void copy_out(const AscendC::GlobalTensor<T> &target, const AscendC::LocalTensor<T> &source, uint64_t count, uint64_t bytes,
                      uint64_t source_gap, uint64_t target_gap, const char *operation, Site site) {
   const State &s = state();
   Mte3Copy copy{};
@@ -276,7 +280,7 @@ inline void copy_inside(const AscendC::LocalTensor<T> &target, const AscendC::Lo
   for (uint64_t i = 0; i < count; ++i) memmove(to + i * (bytes + target_gap), from + i * (bytes + source_gap), bytes);
 }
 
-inline uint64_t whole_blocks(uint64_t count, uint32_t element, const char *operation, Site site) {
+NPUSIM_HOT uint64_t whole_blocks(uint64_t count, uint32_t element, const char *operation, Site site) {
   const uint64_t bytes = count * element;
   if (bytes % 32 != 0)
     broken(site, "%s: %llu elements are %llu bytes, no multiple of 32; use DataCopyPad for other lengths", operation, (unsigned long long)count,

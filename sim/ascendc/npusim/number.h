@@ -6,6 +6,11 @@
 
 #include "types.h"
 
+#if defined(__x86_64__) && __clang_major__ < 15 && defined(__F16C__)
+#include <immintrin.h>
+#define NPUSIM_HALF_EIGHTS 1
+#endif
+
 namespace npusim {
 
 inline uint32_t float_bits(float value) {
@@ -28,6 +33,12 @@ inline bfloat16_t float_to_bfloat16(float value) {
   const uint32_t nan = (bits >> 16) | 0x40u;
   return static_cast<bfloat16_t>((bits & 0x7FFFFFFFu) > 0x7F800000u ? nan : rounded);
 }
+
+#if defined(NPUSIM_HALF_EIGHTS)
+inline void float8_to_half(const float *from, half *to) {
+  _mm_storeu_si128(reinterpret_cast<__m128i *>(to), _mm256_cvtps_ph(_mm256_load_ps(from), _MM_FROUND_TO_NEAREST_INT));
+}
+#endif
 
 inline half float_to_half(float value) { return static_cast<half>(value); }
 inline float half_to_float(half value) { return static_cast<float>(value); }

@@ -34,7 +34,8 @@ constexpr uint32_t CACHE_SETS = 128;   // 128 sets x 4 ways x 64 bytes = 32 KiB
 constexpr uint32_t CACHE_WAYS = 4;
 constexpr uint32_t MTE3_QUEUE = 32;    // UB -> GM copies that may be outstanding when copies are late
 constexpr uint32_t POLLS_A_YIELD = 32; // looks at memory without other work before the processor is given away
-constexpr uint32_t STEPS_A_LOOK = 1024; // operations of any kind before the stop word is looked at
+constexpr uint32_t STEPS_A_YIELD = 1024; // other operations without work (copies in, flags) before the same
+constexpr uint32_t WORKS_A_LOOK = 1024; // operations that are work before the stop word is looked at
 constexpr uint64_t PAGE = 4096;        // bytes at address 0 that no pointer may point into
 
 // What MTE3 does with the words that it writes: copy, or read-modify-write (SetAtomicAdd and its kin).
@@ -66,8 +67,9 @@ struct State {
   npusim_block *block;
   uint8_t *ub;
   uint64_t ub_size;
-  uint32_t polls;  // looks since the last work
-  uint32_t steps;
+  uint32_t polls; // looks since the last work
+  uint32_t steps; // other operations since the last work
+  uint32_t works; // work since the last look at the stop word
   uint64_t random; // generator of late copies; unused when copies are not late
   bool late;
   AtomicOp atomic_op;
@@ -86,17 +88,31 @@ struct State {
   uint64_t claimed_begin, claimed_end;
   uint32_t claimed_events; // bit an event id
   Site claimed_site;
+  const char *claimed_file; // another file that was found to be the library's
   uint64_t mov_pad; // set_mov_pad_val
   sigjmp_buf env;
   char text[1024]; // printf's, too large for a core's stack
   Cache cache;
 };
 
+// On every operation's path: inlined, so that the state is looked up once a caller; the slow ends are functions of their own.
+#define NPUSIM_HOT inline __attribute__((always_inline))
+#define NPUSIM_COLD __attribute__((noinline, cold)) inline
+
 inline const npusim_services *services = nullptr;
 inline thread_local State *current = nullptr;
 
-inline State &state() { return *current; }
-inline npusim_counters &counters() { return current->block->counters; }
+NPUSIM_HOT State &state() { return *current; }
+NPUSIM_HOT npusim_counters &counters() { return current->block->counters; }
+
+// Orders everything before it against everything after it, for all observers.
+inline void full_fence() {
+#if defined(__x86_64__)
+  __asm__ volatile("lock; orl $0, (%%rsp)" ::: "memory", "cc");  // what mfence does for ordinary memory, in a third of the time
+#else
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
 
 // --- Leaving ---------------------------------------------------------------------------------------------------------------------------
 
@@ -138,48 +154,56 @@ inline npusim_counters &counters() { return current->block->counters; }
 
 void late_copies(State &s);  // copy.h: lets the generator finish some outstanding copies
 
-inline void look(State &s, Site site) {
-  s.steps = 0;
+NPUSIM_COLD void look(State &s, Site site) {
   if (s.block->stop != nullptr && *s.block->stop != 0) stopped(site);
 }
 
-// Every operation passes here: a loop of any operations sees the stop word in the end.
-inline void step(Site site) {
-  State &s = state();
-  if (__builtin_expect(s.late, 0)) late_copies(s);
-  if (__builtin_expect(++s.steps >= STEPS_A_LOOK, 0)) {
-    look(s, site);
-    services->yield(s.block);
-  }
+// Gives the processor away, and leaves when the emulator wants that.
+NPUSIM_COLD void rest(State &s, Site site) {
+  s.polls = 0;
+  s.steps = 0;
+  look(s, site);
+  services->yield(s.block);
+  look(s, site);
 }
 
-// An operation that moves the kernel on: it is not waiting.
-inline void work(Site site) {
-  state().polls = 0;
-  step(site);
+// Every operation is one of step, work and poll, so that a loop of any operations sees the stop word in the end.
+
+// An operation that may be part of waiting: a copy in, a flag, a cached load.
+NPUSIM_HOT void step(Site site) {
+  State &s = state();
+  if (__builtin_expect(s.late, 0)) late_copies(s);
+  if (__builtin_expect(++s.steps >= STEPS_A_YIELD, 0)) rest(s, site);
+}
+
+// An operation that moves the kernel on: it is not waiting, and keeps the processor.
+NPUSIM_HOT void work(Site site) {
+  State &s = state();
+  s.polls = 0;
+  s.steps = 0;
+  if (__builtin_expect(s.late, 0)) late_copies(s);
+  if (__builtin_expect(++s.works >= WORKS_A_LOOK, 0)) {
+    s.works = 0;
+    look(s, site);
+  }
 }
 
 // An operation that only looks. A block that only looks gives the processor away, since whom it waits for may need it.
-inline void poll(Site site) {
+NPUSIM_HOT void poll(Site site) {
   State &s = state();
   if (__builtin_expect(s.late, 0)) late_copies(s);
-  if (++s.polls >= POLLS_A_YIELD) {
-    s.polls = 0;
-    look(s, site);
-    services->yield(s.block);
-    look(s, site);
-  }
+  if (__builtin_expect(++s.polls >= POLLS_A_YIELD, 0)) rest(s, site);
 }
 
 // --- Addresses -------------------------------------------------------------------------------------------------------------------------
 
-inline bool in_doorbell(uint64_t address, uint64_t bytes) {
+NPUSIM_HOT bool in_doorbell(uint64_t address, uint64_t bytes) {
   const npusim_block *b = current->block;
   return address < b->doorbell_end && address + bytes > b->doorbell_begin;
 }
 
 // A global-memory address that an operation is about to use.
-inline void check_gm(uint64_t address, uint64_t bytes, const char *operation, Site site) {
+NPUSIM_HOT void check_gm(uint64_t address, uint64_t bytes, const char *operation, Site site) {
   const State &s = state();
   if (__builtin_expect(address < PAGE, 0))
     broken(site, "%s: global-memory address 0x%llx is null; the buffer was not set, or its host address was never passed", operation,
@@ -195,10 +219,19 @@ inline const char *folder_end(const char *path) {
 }
 
 // Two files of one folder belong to one library.
-inline bool same_folder(const char *a, const char *b) {
+__attribute__((noinline)) inline bool same_folder(const char *a, const char *b) {
   if (a == b) return true;
   const uint64_t n = static_cast<uint64_t>(folder_end(a) - a);
   return n == static_cast<uint64_t>(folder_end(b) - b) && memcmp(a, b, n) == 0;
+}
+
+// Whether a claim does not concern the caller: it is the library's own code.
+NPUSIM_HOT bool claim_is_for(const char *file) {
+  State &s = state();
+  if (__builtin_expect(file == s.claimed_site.file || file == s.claimed_file, 1)) return true;
+  if (!same_folder(file, s.claimed_site.file)) return false;
+  s.claimed_file = file;
+  return true;
 }
 
 // Claims UB bytes and event ids for the library whose code (files of the caller's folder) calls this; others' use of them is a fault.
@@ -215,6 +248,7 @@ inline void reserve(uint32_t ub_offset, uint32_t bytes, uint32_t event_bits, NPU
   s.claimed_end = (uint64_t)ub_offset + bytes;
   s.claimed_events = event_bits;
   s.claimed_site = site;
+  s.claimed_file = site.file;
 }
 
 [[noreturn]] __attribute__((noinline, cold)) inline void claimed(uint64_t offset, uint64_t bytes, const char *operation, Site site) {
@@ -225,7 +259,7 @@ inline void reserve(uint32_t ub_offset, uint32_t bytes, uint32_t event_bits, NPU
 }
 
 // UB bytes that an operation is about to use: inside the buffer, aligned, not claimed by somebody else. Returns their host address.
-inline uint8_t *check_ub(uint64_t offset, uint64_t bytes, uint32_t align, const char *operation, Site site) {
+NPUSIM_HOT uint8_t *check_ub(uint64_t offset, uint64_t bytes, uint32_t align, const char *operation, Site site) {
   const State &s = state();
   if (__builtin_expect(offset % align != 0, 0))
     broken(site, "%s: UB address %llu is not aligned to %u bytes; start the tensor at a multiple of %u", operation,
@@ -234,13 +268,13 @@ inline uint8_t *check_ub(uint64_t offset, uint64_t bytes, uint32_t align, const 
     broken(site, "%s: UB bytes [%llu, %llu) end behind the unified buffer (%llu bytes); use smaller tiles", operation,
            (unsigned long long)offset, (unsigned long long)(offset + bytes), (unsigned long long)s.ub_size);
   if (__builtin_expect(offset < s.claimed_end && offset + bytes > s.claimed_begin, 0))
-    if (!same_folder(site.file, s.claimed_site.file)) claimed(offset, bytes, operation, site);
+    if (!claim_is_for(site.file)) claimed(offset, bytes, operation, site);
   return s.ub + offset;
 }
 
 // The UB offset of a __ubuf__ pointer. Kernels make such pointers from GetPhyAddr (a host address here) or, with raw intrinsics, from
 // plain UB offsets; the unified buffer is never mapped that low, so both can be told apart.
-inline uint64_t ub_offset(uint64_t address) {
+NPUSIM_HOT uint64_t ub_offset(uint64_t address) {
   const State &s = state();
   return address < s.ub_size ? address : address - reinterpret_cast<uint64_t>(s.ub);
 }

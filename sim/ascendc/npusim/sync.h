@@ -29,17 +29,17 @@ inline const char *pipe_name(uint32_t pipe) {
   return pipe < N_PIPES ? names[pipe] : "?";
 }
 
-inline void check_event(PipePair pair, int64_t id, const char *operation, Site site) {
+NPUSIM_HOT void check_event(PipePair pair, int64_t id, const char *operation, Site site) {
   const State &s = state();
   if (__builtin_expect(pair.from >= N_PIPES || pair.to >= N_PIPES, 0)) broken(site, "%s: no such pipe", operation);
   if (__builtin_expect(id < 0 || id >= N_EVENTS, 0))
     broken(site, "%s<%s_%s>: event id %lld is not in 0..7", operation, pipe_name(pair.from), pipe_name(pair.to), (long long)id);
-  if (__builtin_expect((s.claimed_events >> id & 1) != 0, 0) && !same_folder(site.file, s.claimed_site.file))
+  if (__builtin_expect((s.claimed_events >> id & 1) != 0, 0) && !claim_is_for(site.file))
     broken(site, "%s<%s_%s>: %s:%u claimed event id %lld for its library; use another id or give the library another one", operation,
            pipe_name(pair.from), pipe_name(pair.to), s.claimed_site.file, s.claimed_site.line, (long long)id);
 }
 
-inline void set_flag(PipePair pair, int64_t id, Site site) {
+NPUSIM_HOT void set_flag(PipePair pair, int64_t id, Site site) {
   check_event(pair, id, "SetFlag", site);
   State &s = state();
   const uint8_t bit = static_cast<uint8_t>(1u << id);
@@ -56,7 +56,7 @@ inline void set_flag(PipePair pair, int64_t id, Site site) {
   __atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
-inline void wait_flag(PipePair pair, int64_t id, Site site) {
+NPUSIM_HOT void wait_flag(PipePair pair, int64_t id, Site site) {
   check_event(pair, id, "WaitFlag", site);
   State &s = state();
   const uint8_t bit = static_cast<uint8_t>(1u << id);
@@ -72,18 +72,18 @@ inline void wait_flag(PipePair pair, int64_t id, Site site) {
 
 // PIPE_ALL makes the scalar unit wait for every queue. A barrier of one queue orders that queue with itself only, which a queue here
 // always is: late copies stay late.
-inline void pipe_barrier(uint32_t pipe, Site site) {
+NPUSIM_HOT void pipe_barrier(uint32_t pipe, Site site) {
   if (__builtin_expect(pipe == PIPE_S, 0))
     broken(site, "PipeBarrier<PIPE_S> is illegal: the scalar unit runs in order by itself; remove it, or use PIPE_ALL to wait for the queues");
   if (pipe == PIPE_ALL) drain_mte3(state());
   counters().pipe_barriers++;
   step(site);
-  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  full_fence();
 }
 
-inline void data_barrier(Site site) {
+NPUSIM_HOT void data_barrier(Site site) {
   step(site);
-  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  full_fence();
 }
 
 // All blocks of the launch meet. Enqueued behind MTE3, so its copies are out first.
@@ -91,7 +91,7 @@ inline void sync_all(Site site) {
   State &s = state();
   work(site);
   drain_mte3(s);
-  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  full_fence();
   npusim_block *block = s.block;
   if (services->sync_all(block) != 0) {
     if (block->fault.file == nullptr) {
@@ -100,7 +100,7 @@ inline void sync_all(Site site) {
     }
     leave(block);
   }
-  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  full_fence();
 }
 
 // --- Start and end of a block ----------------------------------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ inline void finish(State &s) {
                  pipe_name(from), pipe_name(to), id);
   if (s.atomic_op != AtomicOp::NONE)
     broken(s.atomic_site, "the kernel ended while SetAtomicAdd, SetAtomicMax or SetAtomicMin was on; call SetAtomicNone after the copies that need it");
-  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  full_fence();
 }
 
 }  // namespace npusim

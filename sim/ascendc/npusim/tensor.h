@@ -66,7 +66,7 @@ template <typename T> class LocalTensor {
  private:
   TTagType tag_ = 0;
   // One element, for the scalar unit: aligned to itself, inside the tensor and the buffer.
-  T *element(uint32_t index, const char *operation, npusim::Site site) const {
+  NPUSIM_HOT T *element(uint32_t index, const char *operation, npusim::Site site) const {
     const uint64_t begin = static_cast<uint64_t>(index) * sizeof(T);
     if (__builtin_expect(address_.dataLen != 0 && begin + sizeof(T) > address_.dataLen, 0))
       npusim::broken(site, "%s: element %u is behind the end of the tensor (%u elements)", operation, index, GetSize());
@@ -108,7 +108,7 @@ template <typename T> class GlobalTensor {
   template <CacheRwMode rw = CacheRwMode::RW> __aicore__ inline void SetL2CacheHint(CacheMode) {}
 
   // Not AscendC: elements [first, first + count) must lie in the buffer that SetGlobalBuffer named (where it named a size).
-  inline void check(uint64_t first, uint64_t count, const char *operation, npusim::Site site) const {
+  NPUSIM_HOT void check(uint64_t first, uint64_t count, const char *operation, npusim::Site site) const {
     if (__builtin_expect(size_ != 0 && first + count > GetSize(), 0))
       npusim::broken(site, "%s: elements [%llu, %llu) are behind the end of the buffer (SetGlobalBuffer named %llu elements)", operation,
                      (unsigned long long)first, (unsigned long long)(first + count), (unsigned long long)GetSize());
@@ -125,7 +125,7 @@ template <typename T> class GlobalTensor {
 namespace npusim {
 
 // The operand of an MTE or vector operation: 32-byte aligned UB bytes of a tensor.
-template <typename T> inline T *operand(const AscendC::LocalTensor<T> &tensor, uint64_t bytes, const char *operation, Site site) {
+template <typename T> NPUSIM_HOT T *operand(const AscendC::LocalTensor<T> &tensor, uint64_t bytes, const char *operation, Site site) {
   const AscendC::TBuffAddr &a = tensor.address_;
   if (__builtin_expect(a.dataLen != 0 && bytes > a.dataLen, 0))
     broken(site, "%s: %llu bytes do not fit the tensor at UB offset %u (%u bytes left)", operation, (unsigned long long)bytes, a.bufferAddr,

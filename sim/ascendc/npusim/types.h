@@ -28,9 +28,9 @@
 #define __aicore__
 // npushmem-build looks for this annotation (build/src/scan.rs); default visibility lets the trampoline ask for the symbol's name.
 #define __global__ __attribute__((annotate("npusim.global"), visibility("default"), used))
-#define __vector__ __attribute__((annotate("npusim.core(0,1)")))
-#define __cube__ __attribute__((annotate("npusim.core(1,0)")))
 #define __mix__(cube, vector) __attribute__((annotate("npusim.core(" #cube "," #vector ")")))
+#define __vector__ __mix__(0, 1)
+#define __cube__ __mix__(1, 0)
 #define __schedmode__(mode)
 
 typedef __gm__ uint8_t *GM_ADDR;

@@ -11,6 +11,8 @@
 
 // The loop that follows has no dependence between iterations (checked by vector_operand).
 #define NPUSIM_LOOP _Pragma("clang loop vectorize(assume_safety)")
+// The same for half: 16 elements at a time, as many as one conversion instruction takes.
+#define NPUSIM_LOOP_HALF _Pragma("clang loop vectorize(assume_safety) vectorize_width(16)")
 
 namespace npusim {
 
@@ -69,17 +71,42 @@ inline void vector_work(Site site) {
 
 // --- Loops -----------------------------------------------------------------------------------------------------------------------------
 
+// d[i] = f(i) for half results that f gives as floats.
+template <typename F> inline void half_loop(half *d, uint64_t n, F f) {
+  uint64_t i = 0;
+#if defined(NPUSIM_HALF_EIGHTS)
+  // clang 14 would shorten "to float, operate, to half" to an operation on half, and then do that one element at a time.
+  for (; i + 8 <= n; i += 8) {
+    alignas(32) float r[8];
+    for (uint64_t j = 0; j < 8; ++j) r[j] = f(i + j);
+    float8_to_half(r, d + i);
+  }
+#else
+  NPUSIM_LOOP_HALF for (i = 0; i < n; ++i) d[i] = static_cast<half>(f(i));
+#endif
+  for (; i < n; ++i) d[i] = static_cast<half>(f(i));
+}
+
 template <typename Op, typename T> inline void loop2(T *d, const T *a, const T *b, uint64_t n) {
-  using C = Compute<T>;
-  NPUSIM_LOOP for (uint64_t i = 0; i < n; ++i) d[i] = static_cast<T>(Op::template f<C>(static_cast<C>(a[i]), static_cast<C>(b[i])));
+  if constexpr (AscendC::IsSameType<T, half>::value) {
+    half_loop(d, n, [=](uint64_t i) { return Op::template f<float>(static_cast<float>(a[i]), static_cast<float>(b[i])); });
+  } else {
+    NPUSIM_LOOP for (uint64_t i = 0; i < n; ++i) d[i] = Op::template f<T>(a[i], b[i]);
+  }
 }
 template <typename Op, typename T> inline void loop_scalar(T *d, const T *a, Compute<T> b, uint64_t n) {
-  using C = Compute<T>;
-  NPUSIM_LOOP for (uint64_t i = 0; i < n; ++i) d[i] = static_cast<T>(Op::template f<C>(static_cast<C>(a[i]), b));
+  if constexpr (AscendC::IsSameType<T, half>::value) {
+    half_loop(d, n, [=](uint64_t i) { return Op::template f<float>(static_cast<float>(a[i]), b); });
+  } else {
+    NPUSIM_LOOP for (uint64_t i = 0; i < n; ++i) d[i] = Op::template f<T>(a[i], b);
+  }
 }
 template <typename Op, typename T> inline void loop1(T *d, const T *a, uint64_t n) {
-  using C = Compute<T>;
-  NPUSIM_LOOP for (uint64_t i = 0; i < n; ++i) d[i] = static_cast<T>(Op::template f<C>(static_cast<C>(a[i])));
+  if constexpr (AscendC::IsSameType<T, half>::value) {
+    half_loop(d, n, [=](uint64_t i) { return Op::template f<float>(static_cast<float>(a[i])); });
+  } else {
+    NPUSIM_LOOP for (uint64_t i = 0; i < n; ++i) d[i] = Op::template f<T>(a[i]);
+  }
 }
 
 template <typename Op, typename T>
