@@ -100,8 +100,7 @@ impl Compiler {
 
         npu::run(
             self.clang(arch)
-                .args(["-E", "-MD", "-MF"])
-                .arg(&depends)
+                .arg("-E")
                 .arg(source)
                 .arg("-o")
                 .arg(&preprocessed),
@@ -119,6 +118,8 @@ impl Compiler {
         npu::run(
             self.clang(arch)
                 .args(self.code_arguments())
+                .args(["-MD", "-MF"])
+                .arg(&depends)
                 .args(["-include", "npusim/kernel.h", "-include"])
                 .arg(source)
                 .arg(&wrapper)
@@ -141,9 +142,10 @@ impl Compiler {
             ),
             _ => {}
         }
-        let dependencies = parse_depends(&String::from_utf8_lossy(&read(&depends)?))
+        let dependencies: Vec<PathBuf> = parse_depends(&String::from_utf8_lossy(&read(&depends)?))
             .into_iter()
             .map(|p| self.root.join(p))
+            .filter(|p| *p != wrapper) // written by every run: cargo would never be content
             .collect();
         // The preprocessed text has done its work and is megabytes.
         let _ = std::fs::remove_file(&preprocessed);

@@ -97,7 +97,10 @@ fn kernels_of_a_macro_and_of_one_architecture_are_found() {
     assert_eq!(object.kernels, ["made", "made_for_950"]);
     let named = |name: &str| object.dependencies.iter().any(|p| p.ends_with(name));
     assert!(
-        named("constants.cpp") && named("kernel_operator.h") && named("npusim/mte.h"),
+        named("constants.cpp")
+            && named("kernel_operator.h")
+            && named("npusim/mte.h")
+            && named("npusim/kernel.h"),
         "{:?}",
         object.dependencies
     );

@@ -221,6 +221,71 @@ rule!(
     "device/impl/port.h:9"
 );
 
+rule!(
+    a_pipe_does_not_give_out_claimed_bytes,
+    "pipe_meets_claim",
+    "[1024, 2048)",
+    "InitBuffer"
+);
+rule!(
+    a_claim_of_bytes_in_use_is_refused,
+    "claim_meets_pipe",
+    "[0, 1056)",
+    "TPipe"
+);
+rule!(
+    event_ids_that_run_out_are_found,
+    "event_ids_run_out",
+    "AllocEventID<V_S>",
+    "ReleaseEventID"
+);
+rule!(
+    an_allocation_past_ub_is_refused,
+    "allocator_end",
+    "LocalMemAllocator",
+    "196608"
+);
+rule!(
+    the_soft_barrier_needs_its_workspace,
+    "soft_sync_space",
+    "workspace in global memory",
+    "4 elements"
+);
+rule!(
+    flags_between_core_groups_are_refused,
+    "cross_core_mode",
+    "CrossCoreSetFlag<2>(3)",
+    "mode 0"
+);
+rule!(
+    an_atomic_mode_needs_a_type,
+    "atomic_without_type",
+    "set_atomic_add",
+    "set_atomic_s8"
+);
+rule!(
+    a_raw_ub_pointer_past_the_end_is_refused,
+    "raw_ub_end",
+    "unified buffer"
+);
+rule!(
+    a_mask_beyond_one_repeat_is_refused,
+    "mask_of_nothing",
+    "65 elements",
+    "1 to 64"
+);
+rule!(
+    a_buffer_without_memory_is_refused,
+    "buffer_before_init",
+    "TPipe::InitBuffer"
+);
+rule!(
+    a_queue_takes_its_own_tensors_only,
+    "foreign_tensor",
+    "EnQue",
+    "AllocTensor"
+);
+
 #[test]
 fn a_line_that_was_cleaned_takes_an_uncached_store() {
     let mut gm = Gm::new(64);

@@ -7,7 +7,8 @@ static thread_local uint32_t mine;
   extern "C" __global__ __aicore__ void name(GM_ADDR gm, uint32_t i) {              \
     mine += TABLE[i % 4];                                                           \
     st_dev(mine, (__gm__ uint32_t *)gm, 0);                                         \
-    AscendC::printf("%s", NAMES[i % 2]);                                            \
+    using namespace AscendC;                                                        \
+    printf("%s", NAMES[i % 2]);                                                     \
   }
 MAKE(made)
 #if __NPU_ARCH__ == 3510

@@ -145,6 +145,78 @@ KERNEL(trapped) {
   (void)gm;
 }
 
+KERNEL(pipe_meets_claim) {
+  TPipe pipe;
+  TBuf<> buffer;
+  npusim::reserve(1024, 1024, 0, npusim::Site{"device/impl/port.h", 9});
+  pipe.InitBuffer(buffer, 1056);  // here: pipe_meets_claim
+  (void)gm;
+}
+KERNEL(claim_meets_pipe) {
+  TPipe pipe;
+  TBuf<> buffer;
+  pipe.InitBuffer(buffer, 1056);
+  npusim::reserve(1024, 1024, 0);  // here: claim_meets_pipe
+  (void)gm;
+}
+KERNEL(event_ids_run_out) {
+  TPipe pipe;
+  for (int i = 0; i < 8; ++i) pipe.AllocEventID<HardEvent::V_S>();
+  pipe.ReleaseEventID<HardEvent::V_S>(3);
+  ASCENDC_ASSERT(pipe.FetchEventID(HardEvent::V_S) == 3);
+  ASCENDC_ASSERT(pipe.AllocEventID<HardEvent::V_S>() == 3);
+  pipe.AllocEventID<HardEvent::V_S>();  // here: event_ids_run_out
+  (void)gm;
+}
+KERNEL(allocator_end) {
+  LocalMemAllocator<> memory;
+  ASCENDC_ASSERT(memory.Alloc<half>(5).address_.bufferAddr == 0);
+  LocalTensor<float> second = memory.Alloc<float, 8>();
+  ASCENDC_ASSERT(second.address_.bufferAddr == 32 && second.GetSize() == 8 && memory.GetCurAddr() == 64);
+  memory.Alloc<uint8_t>(UB_END);  // here: allocator_end
+  (void)gm;
+}
+KERNEL(soft_sync_space) {
+  GlobalTensor<int32_t> workspace;
+  workspace.SetGlobalBuffer((__gm__ int32_t *)gm, 8);
+  SyncAll(workspace, LocalTensor<int32_t>(TPosition::VECCALC, 0, 8));
+  workspace.SetGlobalBuffer((__gm__ int32_t *)gm, 4);
+  SyncAll(workspace, LocalTensor<int32_t>(TPosition::VECCALC, 0, 8));  // here: soft_sync_space
+}
+KERNEL(cross_core_mode) {
+  CrossCoreSetFlag<0, PIPE_MTE3>(3);
+  CrossCoreWaitFlag(3);
+  ffts_cross_core_sync(PIPE_MTE3, 1 + (0 << 4) + (11 << 8));
+  wait_flag_dev(11);
+  CrossCoreSetFlag<2, PIPE_MTE3>(3);  // here: cross_core_mode
+  (void)gm;
+}
+KERNEL(atomic_without_type) {
+  set_atomic_add();
+  copy_ubuf_to_gm_align_b32(gm, (__ubuf__ void *)0, 0, 1, 4, 0, 0, 0, 0);  // here: atomic_without_type
+}
+KERNEL(raw_ub_end) {
+  copy_gm_to_ubuf((__ubuf__ void *)(UB_END + 64ull), gm, 0, 1, 1, 0, 0);  // here: raw_ub_end
+}
+KERNEL(mask_of_nothing) {
+  LocalTensor<float> a(TPosition::VECCALC, 0, 64);
+  Add(a, a, a, (uint64_t)65, 1, BinaryRepeatParams());  // here: mask_of_nothing
+  (void)gm;
+}
+KERNEL(buffer_before_init) {
+  TBuf<> buffer;
+  buffer.Get<float>();  // here: buffer_before_init
+  (void)gm;
+}
+KERNEL(foreign_tensor) {
+  TPipe pipe;
+  TQue<TPosition::VECOUT, 2> queue;
+  pipe.InitBuffer(queue, 2, 64);
+  LocalTensor<float> foreign(TPosition::VECOUT, 0, 16);
+  queue.EnQue(foreign);  // here: foreign_tensor
+  (void)gm;
+}
+
 // Doorbells: gm is a doorbell page here.
 KERNEL(doorbell_short) {
   st_dev(1u, (__gm__ uint32_t *)gm, 0);  // here: doorbell_short
