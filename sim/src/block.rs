@@ -98,71 +98,88 @@ pub(crate) fn clean() {
     });
 }
 
-/// Runs one block on the calling thread and reports its end to the launch.
-pub(crate) fn run(launch: &Launch, index: u32) {
-    let result = if launch.is_stopped() {
-        Ok(None)
-    } else {
-        run_inner(launch, index)
-    };
-    match result {
-        Ok(counters) => launch.block_ended(index, counters.as_ref(), None),
-        Err((counters, fail)) => launch.block_ended(index, counters.as_ref(), Some(fail)),
+/// How a block ended.
+#[derive(Default)]
+struct Ended {
+    counters: Option<npusim_counters>,
+    fail: Option<Fail>,
+}
+
+impl From<Fail> for Ended {
+    fn from(fail: Fail) -> Self {
+        Self {
+            counters: None,
+            fail: Some(fail),
+        }
     }
 }
 
-type Ended = Result<Option<npusim_counters>, (Option<npusim_counters>, Fail)>;
+/// Runs one block on the calling thread and reports its end to the launch.
+pub(crate) fn run(launch: &Launch, index: u32) {
+    let ended = if launch.is_stopped() {
+        Ended::default()
+    } else {
+        CORE.with_borrow_mut(|slot| run_on(slot, launch, index))
+    };
+    launch.block_ended(index, ended.counters.as_ref(), ended.fail);
+}
 
-fn run_inner(launch: &Launch, index: u32) -> Ended {
-    let config = config::get().map_err(|e| (None, e))?;
-    CORE.with_borrow_mut(|slot| {
-        let core = match slot {
-            Some(core) => core,
-            None => slot.insert(Core::new(config).map_err(|e| (None, e))?),
-        };
-        core.clean();
-        let (doorbell_begin, doorbell_end) = crate::doorbell::range();
-        let side = Side::new(launch);
-        let mut block = npusim_block {
-            magic: NPUSIM_MAGIC,
-            version: NPUSIM_VERSION,
-            size: size_of::<npusim_block>() as u64,
-            block_idx: i64::from(index),
-            block_num: i64::from(launch.blocks),
-            ub: core.ub as *mut u8,
-            ub_size: core.size,
-            doorbell_begin,
-            doorbell_end,
-            chaos_seed: chaos(config.chaos_seed, launch, index),
-            stop: launch.stop.as_ptr(),
-            emulator_side: (&raw const side).cast_mut().cast(),
-            ..Default::default()
-        };
-        let Some(run) = launch.function.kernel.run else {
-            return Err((
-                None,
-                fail(
-                    acl::ACL_ERROR_RT_INVALID_DEVICE_FUNCTION,
-                    "the kernel has no code",
-                ),
-            ));
-        };
-        launch.block_begins(index);
-        fault::enter(
-            &mut block,
-            launch.function.module.leave(),
-            launch.function.module.text,
-        );
-        // SAFETY: npusim.h: the block is complete, the arguments have the size that the kernel says, and the module is held by the launch.
-        unsafe { run(&mut block, launch.args().cast()) };
-        let detail = fault::exit();
-        let counters = block.counters;
-        core.dirty = touched(&counters) || block.fault.code != NPUSIM_FAULT_NONE as i32;
-        match block.fault.code as u32 {
-            NPUSIM_FAULT_NONE | NPUSIM_FAULT_STOPPED => Ok(Some(counters)),
-            _ => Err((Some(counters), report(launch, index, &block, detail))),
-        }
-    })
+fn run_on(slot: &mut Option<Core>, launch: &Launch, index: u32) -> Ended {
+    let config = match config::get() {
+        Ok(config) => config,
+        Err(fail) => return fail.into(),
+    };
+    let core = match slot {
+        Some(core) => core,
+        None => match Core::new(config) {
+            Ok(core) => slot.insert(core),
+            Err(fail) => return fail.into(),
+        },
+    };
+    core.clean();
+    let (doorbell_begin, doorbell_end) = crate::doorbell::range();
+    let side = Side::new(launch);
+    let mut block = npusim_block {
+        magic: NPUSIM_MAGIC,
+        version: NPUSIM_VERSION,
+        size: size_of::<npusim_block>() as u64,
+        block_idx: i64::from(index),
+        block_num: i64::from(launch.blocks),
+        ub: core.ub as *mut u8,
+        ub_size: core.size,
+        doorbell_begin,
+        doorbell_end,
+        chaos_seed: chaos(config.chaos_seed, launch, index),
+        stop: launch.stop.as_ptr(),
+        emulator_side: (&raw const side).cast_mut().cast(),
+        ..Default::default()
+    };
+    let Some(run) = launch.function.kernel.run else {
+        return fail(
+            acl::ACL_ERROR_RT_INVALID_DEVICE_FUNCTION,
+            "the kernel has no code",
+        )
+        .into();
+    };
+    launch.block_begins(index);
+    fault::enter(
+        &mut block,
+        launch.function.module.leave(),
+        launch.function.module.text,
+    );
+    // SAFETY: npusim.h: the block is complete, the arguments have the size that the kernel says, and the module is held by the launch.
+    unsafe { run(&mut block, launch.args().cast()) };
+    let detail = fault::exit();
+    let counters = block.counters;
+    core.dirty = touched(&counters) || block.fault.code != NPUSIM_FAULT_NONE as i32;
+    let fail = match block.fault.code as u32 {
+        NPUSIM_FAULT_NONE | NPUSIM_FAULT_STOPPED => None,
+        _ => Some(report(launch, index, &block, detail)),
+    };
+    Ended {
+        counters: Some(counters),
+        fail,
+    }
 }
 
 /// Whether a block may have left something in the unified buffer.

@@ -43,6 +43,8 @@ struct Thread {
     /// The thread is inside of a service of the emulator, which may hold locks.
     in_service: Cell<bool>,
     stack: Cell<(u64, u64)>,
+    /// A handler has sent the thread to `leave` already.
+    leaving: Cell<bool>,
     detail: Cell<Detail>,
 }
 
@@ -66,6 +68,7 @@ thread_local! {
             text: Cell::new((0, 0)),
             in_service: Cell::new(false),
             stack: Cell::new((0, 0)),
+            leaving: Cell::new(false),
             detail: Cell::new(Detail { overflow: false, store: false, offset: 0 }),
         }
     };
@@ -159,6 +162,7 @@ pub(crate) fn enter(block: *mut npusim_block, leave: u64, text: (u64, u64)) {
     THREAD.with(|thread| {
         thread.detail.set(Detail::default());
         thread.in_service.set(false);
+        thread.leaving.set(false);
         thread.leave.set(leave);
         thread.text.set(text);
         thread.block.set(block);
@@ -226,15 +230,15 @@ unsafe fn handle(
         // SAFETY: `stop` points into the launch, which outlives its blocks.
         let asked = !block.stop.is_null() && unsafe { block.stop.read_volatile() } != 0;
         // Outside of the object's own code (in libc, say) the thread may hold a lock: it is asked again later.
-        if !asked || !in_text {
+        if !asked || !in_text || thread.leaving.get() {
             return true;
         }
         if block.fault.code == NPUSIM_FAULT_NONE as i32 {
             block.fault.code = NPUSIM_FAULT_STOPPED as i32;
         }
     } else {
-        // Sent by a process, not by an instruction.
-        if info.si_code <= 0 {
+        // Sent by a process and not by an instruction, or the way out is broken too.
+        if info.si_code <= 0 || thread.leaving.get() {
             return false;
         }
         if signal == libc::SIGSEGV || signal == libc::SIGBUS {
@@ -261,6 +265,7 @@ unsafe fn handle(
         block.fault.line = 0;
     }
     thread.detail.set(detail);
+    thread.leaving.set(true);
 
     let usable = (low + ROOM_TO_LEAVE..high).contains(&stack_pointer);
     let stack = if usable || low == 0 {

@@ -15,7 +15,7 @@ use npushmem_ffi::acl;
 use rustix::fs::{
     fallocate, fcntl_add_seals, ftruncate, memfd_create, FallocateFlags, MemfdFlags, SealFlags,
 };
-use rustix::mm::{mmap, mmap_anonymous, munmap, MapFlags, ProtFlags};
+use rustix::mm::{madvise, mmap, mmap_anonymous, munmap, Advice, MapFlags, ProtFlags};
 
 use crate::config::{self, Poison};
 use crate::error::{fail, invalid, system, Outcome};
@@ -215,13 +215,17 @@ pub(crate) unsafe fn map_over(va: u64, len: u64, fd: impl AsFd, offset: u64) -> 
             offset,
         )
     }
-    .map(|_| ())
     .map_err(|e| {
         fail(
             acl::ACL_ERROR_RT_MEMORY_ALLOCATION,
             format!("cannot map {len} bytes at {va:#x}: {e}"),
         )
-    })
+    })?;
+    if len >= HUGE_PAGE {
+        // SAFETY: the range mapped above. Where the system gives no huge pages to shared memory, small ones do.
+        let _ = unsafe { madvise(va as *mut c_void, len as usize, Advice::LinuxHugepage) };
+    }
+    Ok(())
 }
 
 /// Takes the access to `[va, va + len)` away and keeps the addresses reserved.

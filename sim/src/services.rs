@@ -19,14 +19,14 @@ use crate::doorbell::{self, DoorbellKind};
 use crate::fault::service;
 use crate::launch::{Launch, Meeting, Status};
 
-/// Polls in a row that only pause the CPU.
-const POLLS_PAUSE: u32 = 32;
-/// Polls in a row that give the CPU away; later ones sleep.
+/// Calls in a row that only pause the CPU. The kernel side calls after 32 looks, so these are some microseconds.
+const POLLS_PAUSE: u32 = 4;
+/// Calls in a row that give the CPU away; later ones sleep.
 const POLLS_YIELD: u32 = 2000;
 /// How long a block sleeps that has polled for long.
 const POLL_SLEEP: Duration = Duration::from_micros(50);
-/// Time between two polls after which they count as a new wait.
-const POLLS_FORGET: Duration = Duration::from_micros(5);
+/// Time between two calls after which they count as a new wait. The kernel side makes up to 1024 steps in between.
+const POLLS_FORGET: Duration = Duration::from_micros(100);
 
 /// What the emulator keeps for a running block (`emulator_side`).
 pub(crate) struct Side<'a> {
@@ -185,19 +185,17 @@ unsafe extern "C" fn give_way(block: *mut npusim_block) {
         return;
     }
     service(|| {
-        // A block that did something else since the last poll waits for something new: it is not stuck.
+        // A block that did something else since the last call waits for something new.
         if side
             .last
             .get()
-            .is_none_or(|last| last.elapsed() > POLLS_FORGET)
+            .is_some_and(|last| last.elapsed() > POLLS_FORGET)
         {
-            side.polls.set(0);
+            side.polls.set(POLLS_PAUSE);
         }
-        if polls == POLLS_PAUSE {
-            side.launch
-                .set_status(block.block_idx as u32, Status::Polling);
-        }
-        if polls < POLLS_YIELD {
+        side.launch
+            .set_status(block.block_idx as u32, Status::Polling);
+        if side.polls.get() < POLLS_YIELD {
             std::thread::yield_now();
         } else {
             std::thread::sleep(POLL_SLEEP);

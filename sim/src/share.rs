@@ -466,8 +466,8 @@ fn open_foreign(pid: u32, fd: RawFd, what: &str) -> Outcome<OwnedFd> {
     let (code, why) = match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => (
             acl::ACL_ERROR_RT_NO_PERMISSION,
-            "the system refuses: the process belongs to another user, is not dumpable (PR_SET_DUMPABLE, set-user-ID), or ptrace is restricted \
-             (kernel.yama.ptrace_scope above 1, or a container without CAP_SYS_PTRACE between user namespaces); run all PEs as one user in one container",
+            "the system refuses: the process belongs to another user or user namespace, or is not dumpable (PR_SET_DUMPABLE, set-user-ID); run all PEs as one \
+             user in one container",
         ),
         Some(libc::ENOENT | libc::ESRCH) if start_time(pid).is_none() => (
             acl::ACL_ERROR_RT_IPC_ERROR,

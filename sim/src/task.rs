@@ -113,7 +113,7 @@ fn word(address: u64) -> Outcome<&'static AtomicU64> {
 
 /// Refuses an address that is no aligned word of device memory.
 pub(crate) fn check_word(address: u64) -> Outcome {
-    if address % 8 != 0 {
+    if !address.is_multiple_of(8) {
         return Err(fail(
             acl::ACL_ERROR_RT_ADDR_UNALIGNED,
             format!("{address:#x} is not aligned to 8 bytes"),
@@ -260,10 +260,8 @@ impl Copy {
         Ok(Self { to, from, len })
     }
 
-    pub(crate) fn run(&self) -> Outcome {
-        if self.len == 0 {
-            return Ok(());
-        }
+    /// Copies when a stream comes to it: the memory may be gone since the call.
+    fn run(&self) -> Outcome {
         for (name, address) in [("dst", self.to), ("src", self.from)] {
             end_of(name, address, self.len).map_err(|e| {
                 fail(
@@ -272,6 +270,12 @@ impl Copy {
                 )
             })?;
         }
+        self.perform();
+        Ok(())
+    }
+
+    /// Copies at once after [`Copy::new`] has checked.
+    pub(crate) fn perform(&self) {
         // SAFETY: device ends were checked just now; host ends are the caller's promise, as in C. They may overlap.
         unsafe {
             std::ptr::copy(
@@ -280,7 +284,6 @@ impl Copy {
                 self.len as usize,
             )
         };
-        Ok(())
     }
 }
 
@@ -307,15 +310,21 @@ impl Set {
         })
     }
 
-    pub(crate) fn run(&self) -> Outcome {
+    /// Sets when a stream comes to it.
+    fn run(&self) -> Outcome {
         end_of("devPtr", self.at, self.len).map_err(|e| {
             fail(
                 acl::ACL_ERROR_RT_SYS_DMA,
                 format!("when the memset ran: {}", e.text),
             )
         })?;
+        self.perform();
+        Ok(())
+    }
+
+    /// Sets at once after [`Set::new`] has checked.
+    pub(crate) fn perform(&self) {
         // SAFETY: checked just now if it is the device's; else the caller's promise, as in C.
         unsafe { std::ptr::write_bytes(self.at as *mut u8, self.value, self.len as usize) };
-        Ok(())
     }
 }

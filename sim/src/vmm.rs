@@ -59,7 +59,7 @@ impl Physical {
             return Err(invalid(format!("flags {flags:#x}: 0 is wanted")));
         }
         let place = Place::of(prop)?;
-        if size == 0 || size % place.page != 0 {
+        if size == 0 || !size.is_multiple_of(place.page) {
             return Err(invalid(format!(
                 "size {size} is not a positive multiple of the granularity {} (aclrtMemGetAllocationGranularity); round it up",
                 place.page
@@ -344,7 +344,7 @@ fn expected(span: u64, size: u64, expect: u64) -> Outcome<u64> {
     if !EXPECT.contains(&expect) || expect + span > EXPECT.end {
         return Err(invalid(format!("expectPtr {expect:#x}: NULL, or a place between 16 T and 24 T ([{:#x}, {:#x})) is wanted", EXPECT.start, EXPECT.end)));
     }
-    if expect % align != 0 {
+    if !expect.is_multiple_of(align) {
         return Err(invalid(format!("expectPtr {expect:#x} is not aligned to {align:#x}, as {size} bytes need (2^n below 1 GiB, 1 GiB above)")));
     }
     // SAFETY: NOREPLACE refuses when anything is mapped there.
@@ -416,7 +416,7 @@ pub(crate) fn map(
             "[{va:#x}, {va:#x} + {size}) leaves the reservation [{base:#x}, {end:#x})"
         )));
     }
-    if va % HUGE_PAGE != 0 {
+    if !va.is_multiple_of(HUGE_PAGE) {
         return Err(fail(
             acl::ACL_ERROR_RT_ADDR_UNALIGNED,
             format!("{va:#x} is not aligned to a page of {HUGE_PAGE} bytes"),

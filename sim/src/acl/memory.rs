@@ -142,7 +142,8 @@ entries! {
 
     fn aclrtMemcpy(dst: *mut c_void, room: usize, src: *const c_void, count: usize, kind: acl::aclrtMemcpyKind) {
         device::current()?;
-        Copy::new(dst as u64, room as u64, src as u64, count as u64, kind, false)?.run()
+        Copy::new(dst as u64, room as u64, src as u64, count as u64, kind, false)?.perform();
+        Ok(())
     }
 
     fn aclrtMemcpyAsync(dst: *mut c_void, room: usize, src: *const c_void, count: usize, kind: acl::aclrtMemcpyKind, stream: acl::aclrtStream) {
@@ -152,7 +153,8 @@ entries! {
 
     fn aclrtMemset(pointer: *mut c_void, room: usize, value: i32, count: usize) {
         device::current()?;
-        Set::new(pointer as u64, room as u64, value, count as u64)?.run()
+        Set::new(pointer as u64, room as u64, value, count as u64)?.perform();
+        Ok(())
     }
 
     fn aclrtMemsetAsync(pointer: *mut c_void, room: usize, value: i32, count: usize, stream: acl::aclrtStream) {

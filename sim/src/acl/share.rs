@@ -65,7 +65,7 @@ fn export_buffer(address: u64, size: u64, any_pid: bool) -> Outcome<(String, Tic
     let Some(region) = region else {
         return Err(invalid(format!("[{address:#x}, {address:#x} + {size}) does not lie in a buffer of aclrtMalloc of this process")));
     };
-    if size == 0 || address % region.page != 0 || size % region.page != 0 {
+    if size == 0 || !address.is_multiple_of(region.page) || !size.is_multiple_of(region.page) {
         return Err(fail(
             acl::ACL_ERROR_RT_PARAM_INVALID,
             format!("devPtr {address:#x} and size {size} must be multiples of the buffer's page, {} bytes (documented): allocate whole pages", region.page),
@@ -155,8 +155,8 @@ fn ticket_at(handle: *const c_void, kind: acl::aclrtMemSharedHandleType) -> Outc
         acl::ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT => Ok(Ticket::from_u64(unsafe {
             handle.cast::<u64>().read_unaligned()
         })),
-        // SAFETY: a FABRIC handle has 128 bytes.
         acl::ACL_MEM_SHARE_HANDLE_TYPE_FABRIC => {
+            // SAFETY: a FABRIC handle has 128 bytes.
             Ticket::from_fabric(unsafe { &*handle.cast::<[u8; 128]>() })
         }
         other => Err(unknown_kind(other)),

@@ -1,6 +1,7 @@
 /* Kernels for the emulator's own tests, written against npusim.h alone: no AscendC headers, so that a fault here is the emulator's. */
 #include <setjmp.h>
 #include <string.h>
+#include <unistd.h>
 #include "npusim.h"
 
 #ifndef ARCH
@@ -71,6 +72,12 @@ KERNEL(deaf) {
   volatile uint64_t *at = ((const struct pointer_args *)args)->at;
   (void)block;
   for (;;) *at += 1;
+}
+
+/* Never ends, and is never in its own code when somebody looks. */
+KERNEL(asleep) {
+  (void)block, (void)args;
+  for (;;) pause();
 }
 
 static __attribute__((noinline)) int deeper(volatile char *above, int depth) {
@@ -167,6 +174,7 @@ static const struct npusim_kernel kernels[] = {
     {"broken_rule", 0, 0, 0, run_broken_rule},
     {"forever", 0, 0, 0, run_forever},
     {"deaf", 1, 8, pointer_params, run_deaf},
+    {"asleep", 0, 0, 0, run_asleep},
     {"recursion", 0, 0, 0, run_recursion},
     {"divide", 2, 12, pointer_u32_params, run_divide},
     {"everybody", 1, 8, pointer_params, run_everybody},

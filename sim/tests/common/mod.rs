@@ -88,7 +88,7 @@ pub fn object(arch: u32) -> Vec<u8> {
         .args([
             "-O2",
             "-g",
-            "-std=c11",
+            "-std=gnu11",
             "-Wall",
             "-Werror",
             "-Wno-infinite-recursion",
