@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 fn main() -> Result<()> {
-    let root = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").context("cargo sets CARGO_MANIFEST_DIR")?);
+    let root = PathBuf::from(
+        std::env::var_os("CARGO_MANIFEST_DIR").context("cargo sets CARGO_MANIFEST_DIR")?,
+    );
     let out = PathBuf::from(std::env::var_os("OUT_DIR").context("cargo sets OUT_DIR")?);
     let device = root.join("device");
     println!("cargo:rerun-if-changed=build.rs");
@@ -40,16 +42,23 @@ fn contract(header: &Path, out: &Path) -> Result<()> {
 
 fn kernels(folder: &Path) -> Result<()> {
     let mut sources = Vec::new();
-    for entry in std::fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))? {
+    for entry in
+        std::fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?
+    {
         let path = entry?.path();
         if path.extension().is_some_and(|extension| extension == "cpp") {
             sources.push(path);
         }
     }
     sources.sort();
-    let mut kernels = npushmem_build::Kernels::new().include("device").include("kernels").crate_path("crate");
+    let mut kernels = npushmem_build::Kernels::new()
+        .include("device")
+        .include("kernels")
+        .crate_path("crate");
     for source in sources {
         kernels = kernels.source(source);
     }
-    kernels.compile().context("compiling the kernels of kernels/")
+    kernels
+        .compile()
+        .context("compiling the kernels of kernels/")
 }

@@ -3,7 +3,12 @@
 //! What it is not: no layout is declared here. transport/tables.rs fills the structures, faults.rs reads the error records.
 
 #![allow(missing_docs, non_camel_case_types, non_upper_case_globals)] // the header's names and comments
-#![allow(clippy::undocumented_unsafe_blocks, clippy::doc_lazy_continuation, rustdoc::broken_intra_doc_links, rustdoc::invalid_html_tags)] // generated
+#![allow(
+    clippy::undocumented_unsafe_blocks,
+    clippy::doc_lazy_continuation,
+    rustdoc::broken_intra_doc_links,
+    rustdoc::invalid_html_tags
+)] // generated
 
 include!(concat!(env!("OUT_DIR"), "/abi.rs"));
 
@@ -17,11 +22,22 @@ macro_rules! plain {
         unsafe impl bytemuck::Pod for $name {}
     )+};
 }
-plain!(shmem_peer, shmem_qp, shmem_core, shmem_error, shmem_abort, shmem_ctx);
+plain!(
+    shmem_peer,
+    shmem_qp,
+    shmem_core,
+    shmem_error,
+    shmem_abort,
+    shmem_ctx
+);
 
 /// What a structure that the host writes begins with: magic, version, size.
 pub(crate) fn header<T>() -> (u32, u16, u16) {
-    (SHMEM_ABI_MAGIC, SHMEM_ABI_VERSION as u16, std::mem::size_of::<T>() as u16)
+    (
+        SHMEM_ABI_MAGIC,
+        SHMEM_ABI_VERSION as u16,
+        std::mem::size_of::<T>() as u16,
+    )
 }
 
 /// Bytes of the sync area: the macro SHMEM_SYNC_SIZE.

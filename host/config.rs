@@ -362,14 +362,22 @@ impl Config {
         for row in SETTINGS {
             if let Some(value) = std::env::var_os(row.name) {
                 if value.to_str().is_none() {
-                    return Err(ConfigError::Encoding { name: row.name, accepted: row.kind.accepted() });
+                    return Err(ConfigError::Encoding {
+                        name: row.name,
+                        accepted: row.kind.accepted(),
+                    });
                 }
             }
         }
         for (name, _) in std::env::vars_os() {
             let Some(name) = name.to_str() else { continue };
-            if name.starts_with("NPUSHMEM_") && !SETTINGS.iter().any(|row| row.name == name) && !FOREIGN.contains(&name) {
-                tracing::warn!("{name} is set, but no such setting exists; `npushmem info` lists them");
+            if name.starts_with("NPUSHMEM_")
+                && !SETTINGS.iter().any(|row| row.name == name)
+                && !FOREIGN.contains(&name)
+            {
+                tracing::warn!(
+                    "{name} is set, but no such setting exists; `npushmem info` lists them"
+                );
             }
         }
         Config::from_lookup(|name| std::env::var(name).ok())
@@ -388,10 +396,22 @@ impl Config {
     pub fn kernel_wait(&self) -> Duration {
         self.kernel_timeout.unwrap_or(self.timeout * 2)
     }
+
+    /// How long PEs wait for one another where the last of them may still be waiting for its kernel.
+    pub(crate) fn patience(&self) -> Duration {
+        self.kernel_wait() + self.timeout
+    }
 }
 
 /// Variables of our name that other parts read: the build of kernels, and the test harness.
-const FOREIGN: &[&str] = &["NPUSHMEM_CLANG", "NPUSHMEM_LOG", "NPUSHMEM_TEST_SCALE", "NPUSHMEM_NPU_ARCHS", "NPUSHMEM_SIM_MARCH", "NPUSHMEM_BLESS"];
+const FOREIGN: &[&str] = &[
+    "NPUSHMEM_CLANG",
+    "NPUSHMEM_LOG",
+    "NPUSHMEM_TEST_SCALE",
+    "NPUSHMEM_NPU_ARCHS",
+    "NPUSHMEM_SIM_MARCH",
+    "NPUSHMEM_BLESS",
+];
 
 /// One line of `npushmem info`: a setting with the value in force.
 #[derive(Clone, Debug, PartialEq)]
@@ -423,7 +443,14 @@ pub fn listing(lookup: impl Fn(&str) -> Option<String>) -> Vec<Entry> {
                 Some(value) => value,
                 None => row.default.to_string(),
             };
-            Entry { name: row.name, value, from_environment, category: row.category, unit: row.unit, help: row.help }
+            Entry {
+                name: row.name,
+                value,
+                from_environment,
+                category: row.category,
+                unit: row.unit,
+                help: row.help,
+            }
         })
         .collect()
 }
@@ -438,11 +465,18 @@ impl Setting {
                 _ => Value::Unset,
             });
         }
-        self.kind.parse(text).map_err(|reason| self.refuse(text.to_string(), reason))
+        self.kind
+            .parse(text)
+            .map_err(|reason| self.refuse(text.to_string(), reason))
     }
 
     fn refuse(&self, value: String, reason: String) -> ConfigError {
-        ConfigError::Value { name: self.name, value, reason, accepted: self.kind.accepted() }
+        ConfigError::Value {
+            name: self.name,
+            value,
+            reason,
+            accepted: self.kind.accepted(),
+        }
     }
 }
 
@@ -453,12 +487,18 @@ impl Kind {
             Kind::Integer { min, max } => format!("a whole number from {min} to {max}"),
             Kind::PowerOfTwo { min, max } => format!("a power of two from {min} to {max}"),
             Kind::Size { min, max } => {
-                format!("bytes from {} to {}, with the suffixes K, M, G or T if you like", size_text(*min), size_text(*max))
+                format!(
+                    "bytes from {} to {}, with the suffixes K, M, G or T if you like",
+                    size_text(*min),
+                    size_text(*max)
+                )
             }
             Kind::Seconds { min, max } => format!("seconds from {min} to {max}, such as 0.5 or 30"),
             Kind::Choice(words) => format!("one of {}", words.join(", ")),
             Kind::Switch => "on or off".to_string(),
-            Kind::Address => "host:port with a port from 1 to 65535, such as 127.0.0.1:29500".to_string(),
+            Kind::Address => {
+                "host:port with a port from 1 to 65535, such as 127.0.0.1:29500".to_string()
+            }
             Kind::Text { max } => format!("text of at most {max} bytes"),
         }
     }
@@ -480,7 +520,9 @@ impl Kind {
             }
             Kind::Size { min, max } => in_range(parse_size(text)?, *min, *max).map(Value::Integer),
             Kind::Seconds { min, max } => {
-                let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_string())?;
+                let seconds: f64 = text
+                    .parse()
+                    .map_err(|_| "not a number of seconds".to_string())?;
                 if seconds.is_finite() && (*min..=*max).contains(&seconds) {
                     Ok(Value::Seconds(Duration::from_secs_f64(seconds)))
                 } else {
@@ -520,7 +562,9 @@ pub fn split_address(text: &str) -> Result<(String, u16), String> {
     let (host, port) = text.rsplit_once(':').ok_or("no port in it")?;
     let host = match host.strip_prefix('[').and_then(|h| h.strip_suffix(']')) {
         Some(v6) => v6,
-        None if host.contains(':') => return Err("an IPv6 host needs brackets, as in [::1]:29500".to_string()),
+        None if host.contains(':') => {
+            return Err("an IPv6 host needs brackets, as in [::1]:29500".to_string())
+        }
         None => host,
     };
     if host.is_empty() {
@@ -555,7 +599,9 @@ fn in_range(n: u64, min: u64, max: u64) -> Result<u64, String> {
 /// # Errors
 /// Why it is refused, as a phrase.
 pub fn parse_size(text: &str) -> Result<u64, String> {
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
     let (number, suffix) = text.split_at(digits);
     let unit = match suffix.trim().to_ascii_lowercase().as_str() {
         "" | "b" => 1,
@@ -568,7 +614,9 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     if let Ok(n) = whole(number) {
         return n.checked_mul(unit).ok_or_else(|| "too large".to_string());
     }
-    let fraction: f64 = number.parse().map_err(|_| "not a number of bytes".to_string())?;
+    let fraction: f64 = number
+        .parse()
+        .map_err(|_| "not a number of bytes".to_string())?;
     if unit == 1 {
         return Err("a fraction of a byte".to_string());
     }
@@ -585,7 +633,11 @@ pub fn size_text(bytes: u64) -> String {
     for (unit, name) in [(TIB, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")] {
         if bytes >= unit {
             let scaled = bytes as f64 / unit as f64;
-            return if bytes % unit == 0 { format!("{} {name}", bytes / unit) } else { format!("{scaled:.1} {name}") };
+            return if bytes.is_multiple_of(unit) {
+                format!("{} {name}", bytes / unit)
+            } else {
+                format!("{scaled:.1} {name}")
+            };
         }
     }
     format!("{bytes} B")
@@ -608,13 +660,24 @@ pub fn markdown() -> String {
     for category in categories {
         page.push_str(&format!("\n## {category}\n\n| variable | default | accepted | meaning |\n| --- | --- | --- | --- |\n"));
         for row in SETTINGS.iter().filter(|row| row.category == category) {
-            let default = if row.default.is_empty() { "unset".to_string() } else { format!("`{}`", row.default) };
-            let unit = if row.unit.is_empty() || matches!(row.kind, Kind::Seconds { .. } | Kind::Size { .. }) {
+            let default = if row.default.is_empty() {
+                "unset".to_string()
+            } else {
+                format!("`{}`", row.default)
+            };
+            let unit = if row.unit.is_empty()
+                || matches!(row.kind, Kind::Seconds { .. } | Kind::Size { .. })
+            {
                 String::new()
             } else {
                 format!(" ({})", row.unit)
             };
-            page.push_str(&format!("| `{}` | {default} | {}{unit} | {} |\n", row.name, row.kind.accepted(), row.help));
+            page.push_str(&format!(
+                "| `{}` | {default} | {}{unit} | {} |\n",
+                row.name,
+                row.kind.accepted(),
+                row.help
+            ));
         }
     }
     page
@@ -659,11 +722,18 @@ mod tests {
             ("NPUSHMEM_RUNTIME", "cuda", "auto, acl, sim"),
             ("SHMEM_SYMMETRIC_SIZE", "1X", "64 KiB to 64 TiB"),
             ("SHMEM_SYMMETRIC_SIZE", "99999T", "64 KiB to 64 TiB"),
-            ("SHMEM_SYMMETRIC_SIZE", "99999999999999999999T", "64 KiB to 64 TiB"),
+            (
+                "SHMEM_SYMMETRIC_SIZE",
+                "99999999999999999999T",
+                "64 KiB to 64 TiB",
+            ),
             ("NPUSHMEM_CHECK", "perhaps", "on or off"),
         ] {
             let text = with(name, value).expect_err(value).to_string();
-            assert!(text.contains(name) && text.contains(value) && text.contains(range), "{text}");
+            assert!(
+                text.contains(name) && text.contains(value) && text.contains(range),
+                "{text}"
+            );
         }
     }
 
@@ -677,7 +747,11 @@ mod tests {
             ("2 G", 2 << 30),
             ("1T", 1 << 40),
         ] {
-            assert_eq!(with("SHMEM_SYMMETRIC_SIZE", text).map(|c| c.symmetric_size), Ok(bytes), "{text}");
+            assert_eq!(
+                with("SHMEM_SYMMETRIC_SIZE", text).map(|c| c.symmetric_size),
+                Ok(bytes),
+                "{text}"
+            );
         }
         assert_eq!(size_text(1 << 29), "512 MiB");
         assert_eq!(size_text((1 << 30) + (1 << 29)), "1.5 GiB");
@@ -697,7 +771,13 @@ mod tests {
             "NPUSHMEM_TIMEOUT" => Some("5".into()),
             _ => None,
         });
-        let of = |name: &str| entries.iter().find(|e| e.name == name).cloned().expect(name);
+        let of = |name: &str| {
+            entries
+                .iter()
+                .find(|e| e.name == name)
+                .cloned()
+                .expect(name)
+        };
         assert_eq!(of("NPUSHMEM_JOB").value, "(set)");
         assert!(of("NPUSHMEM_TIMEOUT").from_environment);
         assert_eq!(of("NPUSHMEM_QP_DEPTH").value, "512");
@@ -710,7 +790,11 @@ mod tests {
             std::fs::write(path, markdown()).expect("write docs/configuration.md");
         }
         let page = std::fs::read_to_string(path).expect("docs/configuration.md");
-        assert_eq!(page, markdown(), "run the test once with NPUSHMEM_BLESS=1 to write the page anew");
+        assert_eq!(
+            page,
+            markdown(),
+            "run the test once with NPUSHMEM_BLESS=1 to write the page anew"
+        );
     }
 
     proptest! {

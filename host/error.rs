@@ -80,7 +80,10 @@ pub enum Error {
         seconds: f64,
     },
     /// A PE died while this one's kernel ran.
-    #[error("PE {dead} died ({reason}) while PE {pe} ran kernel {kernel}{}", also(record))]
+    #[error(
+        "PE {dead} died ({reason}) while PE {pe} ran kernel {kernel}{}",
+        also(record)
+    )]
     PeerDied {
         /// This PE.
         pe: u32,
@@ -160,5 +163,9 @@ fn list(targets: &[crate::Target]) -> String {
     if targets.is_empty() {
         return "none".into();
     }
-    targets.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    targets
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(", ")
 }

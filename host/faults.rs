@@ -260,7 +260,10 @@ impl DeviceError {
 
     /// Whether queue pairs may be broken afterwards.
     pub fn breaks_queues(&self) -> bool {
-        matches!(self.code, Code::Completion | Code::Timeout | Code::Abort | Code::Broken | Code::Busy)
+        matches!(
+            self.code,
+            Code::Completion | Code::Timeout | Code::Abort | Code::Broken | Code::Busy
+        )
     }
 }
 
@@ -285,12 +288,26 @@ mod tests {
     use super::*;
 
     fn record(code: u32, tick: u64) -> shmem_error {
-        shmem_error { code, pe: 2, op: abi::SHMEM_OP_PUT, core: 1, tick, detail0: 0x40, detail1: 8, ..Default::default() }
+        shmem_error {
+            code,
+            pe: 2,
+            op: abi::SHMEM_OP_PUT,
+            core: 1,
+            tick,
+            detail0: 0x40,
+            detail1: 8,
+            ..Default::default()
+        }
     }
 
     #[test]
     fn the_earliest_record_wins() {
-        let records = [record(0, 1), record(abi::SHMEM_E_TIMEOUT, 9), record(abi::SHMEM_E_BOUNDS, 5), record(0, 0)];
+        let records = [
+            record(0, 1),
+            record(abi::SHMEM_E_TIMEOUT, 9),
+            record(abi::SHMEM_E_BOUNDS, 5),
+            record(0, 0),
+        ];
         let error = DeviceError::earliest(3, &records).expect("an error");
         assert_eq!((error.code, error.tick, error.pe), (Code::Bounds, 5, 3));
         assert_eq!(DeviceError::earliest(3, &[record(0, 1)]), None);
@@ -299,14 +316,26 @@ mod tests {
     #[test]
     fn every_code_and_operation_has_a_text_a_cause_and_a_fix() {
         for (i, code) in Code::ALL.iter().enumerate() {
-            assert_eq!(code.number(), i as u32 + 1, "codes are numbered without gaps");
+            assert_eq!(
+                code.number(),
+                i as u32 + 1,
+                "codes are numbered without gaps"
+            );
             for operation in Operation::ALL {
                 let mut record = record(code.number(), 1);
                 record.op = operation.number();
                 let error = DeviceError::earliest(0, &[record]).expect("an error");
                 let text = error.to_string();
-                assert!(text.starts_with("PE 0: ") && text.contains("toward PE 2") && text.contains("core 1"), "{text}");
-                assert!(!error.cause().is_empty() && error.fix().len() > 10, "{code:?}");
+                assert!(
+                    text.starts_with("PE 0: ")
+                        && text.contains("toward PE 2")
+                        && text.contains("core 1"),
+                    "{text}"
+                );
+                assert!(
+                    !error.cause().is_empty() && error.fix().len() > 10,
+                    "{code:?}"
+                );
                 assert!(!text.contains("unknown"), "{text}");
             }
         }
@@ -315,7 +344,9 @@ mod tests {
 
     #[test]
     fn an_unknown_code_is_shown_by_number() {
-        let text = DeviceError::earliest(0, &[record(77, 1)]).expect("an error").to_string();
+        let text = DeviceError::earliest(0, &[record(77, 1)])
+            .expect("an error")
+            .to_string();
         assert!(text.contains("77"), "{text}");
     }
 
@@ -324,14 +355,23 @@ mod tests {
         let mut failed = record(abi::SHMEM_E_COMPLETION, 1);
         failed.syndrome = 0x13 | 0x21 << 8;
         failed.qpn = 0x1a;
-        let text = DeviceError::earliest(0, &[failed]).expect("an error").to_string();
-        assert!(text.contains("0x13") && text.contains("remote access error") && text.contains("0x1a"), "{text}");
+        let text = DeviceError::earliest(0, &[failed])
+            .expect("an error")
+            .to_string();
+        assert!(
+            text.contains("0x13") && text.contains("remote access error") && text.contains("0x1a"),
+            "{text}"
+        );
     }
 
     #[test]
     fn a_dead_target_is_named_with_its_reason() {
-        let mut error = DeviceError::earliest(0, &[record(abi::SHMEM_E_TIMEOUT, 1)]).expect("an error");
+        let mut error =
+            DeviceError::earliest(0, &[record(abi::SHMEM_E_TIMEOUT, 1)]).expect("an error");
         error.died = Some("killed by signal 9".into());
-        assert!(error.to_string().contains("PE 2 died: killed by signal 9"), "{error}");
+        assert!(
+            error.to_string().contains("PE 2 died: killed by signal 9"),
+            "{error}"
+        );
     }
 }

@@ -40,9 +40,19 @@ unsafe impl Send for Function {}
 unsafe impl Sync for Function {}
 
 impl Module {
-    pub(crate) fn load(device: &Arc<Device>, name: &'static str, bytes: &[u8]) -> Result<Module, Error> {
+    pub(crate) fn load(
+        device: &Arc<Device>,
+        name: &'static str,
+        bytes: &[u8],
+    ) -> Result<Module, Error> {
         let binary = Binary::load(device, bytes).map_err(Error::acl("loading a kernel object"))?;
-        Ok(Module { inner: Arc::new(Loaded { binary, name, _device: device.clone() }) })
+        Ok(Module {
+            inner: Arc::new(Loaded {
+                binary,
+                name,
+                _device: device.clone(),
+            }),
+        })
     }
 
     /// The object's name: its source's file stem.
@@ -56,8 +66,16 @@ impl Module {
     /// The object has no kernel of this name.
     pub fn function(&self, name: &str) -> Result<Function, Error> {
         let c_name = CString::new(name).map_err(|_| Error::Name(name.to_string()))?;
-        let handle = self.inner.binary.function(&c_name).map_err(Error::acl("looking up a kernel"))?;
-        Ok(Function { handle, name: name.to_string(), loaded: self.inner.clone() })
+        let handle = self
+            .inner
+            .binary
+            .function(&c_name)
+            .map_err(Error::acl("looking up a kernel"))?;
+        Ok(Function {
+            handle,
+            name: name.to_string(),
+            loaded: self.inner.clone(),
+        })
     }
 }
 
@@ -164,7 +182,8 @@ impl Args {
     }
 
     fn pad(&mut self, alignment: usize) {
-        self.bytes.resize(self.bytes.len().next_multiple_of(alignment), 0);
+        self.bytes
+            .resize(self.bytes.len().next_multiple_of(alignment), 0);
     }
 }
 

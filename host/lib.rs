@@ -26,20 +26,27 @@ pub mod bootstrap;
 pub mod config;
 mod error;
 pub mod faults;
-pub mod heap;
+mod heap;
 mod launch;
 mod memory;
 mod object;
 mod run;
-pub mod runtime;
+mod runtime;
 mod sym;
-pub mod transport;
+mod transport;
 mod world;
 
 pub use config::Config;
 pub use error::Error;
 pub use faults::DeviceError;
+pub use heap::HeapError;
 pub use launch::{Args, Function, Module};
 pub use object::{kernels, KernelObject, Target};
+pub use runtime::owners::Event;
+pub use runtime::{
+    describe_runtime, AclError, BlockCounters, Kind, LaunchCounters, RuntimeDescription,
+    RuntimeError, Series,
+};
 pub use sym::SymBuf;
+pub use transport::{HccpError, TransportError};
 pub use world::{Stats, World};

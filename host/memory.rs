@@ -14,9 +14,10 @@ pub(crate) unsafe fn store(address: u64, bytes: &[u8]) {
     let to = address as *mut u8;
     macro_rules! word {
         ($atomic:ty, $word:ty, $bytes:expr) => {
-            if address % size_of::<$word>() as u64 == 0 {
+            if address.is_multiple_of(size_of::<$word>() as u64) {
                 // SAFETY: mapped by this function's contract, and aligned.
-                unsafe { <$atomic>::from_ptr(to.cast()) }.store(<$word>::from_ne_bytes($bytes), Ordering::Release);
+                unsafe { <$atomic>::from_ptr(to.cast()) }
+                    .store(<$word>::from_ne_bytes($bytes), Ordering::Release);
                 return;
             }
         };
@@ -42,7 +43,7 @@ pub(crate) unsafe fn load(bytes: &mut [u8], address: u64) {
     let from = address as *mut u8;
     macro_rules! word {
         ($atomic:ty) => {
-            if address % size_of::<$atomic>() as u64 == 0 {
+            if address.is_multiple_of(size_of::<$atomic>() as u64) {
                 // SAFETY: mapped by this function's contract, and aligned.
                 let word = unsafe { <$atomic>::from_ptr(from.cast()) }.load(Ordering::Acquire);
                 bytes.copy_from_slice(&word.to_ne_bytes());

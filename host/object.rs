@@ -22,14 +22,22 @@ pub struct Target {
 
 impl std::fmt::Display for Target {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {}", if self.sim { "sim" } else { "npu" }, self.npu_arch)
+        write!(
+            f,
+            "{} {}",
+            if self.sim { "sim" } else { "npu" },
+            self.npu_arch
+        )
     }
 }
 
 impl KernelObject {
     /// The object for `target`.
     pub fn for_target(&self, target: Target) -> Option<&'static [u8]> {
-        self.targets.iter().find(|(t, _)| *t == target).map(|(_, bytes)| *bytes)
+        self.targets
+            .iter()
+            .find(|(t, _)| *t == target)
+            .map(|(_, bytes)| *bytes)
     }
 }
 

@@ -45,15 +45,33 @@ enum Outcome {
 impl Runner {
     pub(crate) fn new(device: &Device) -> Result<Runner, Error> {
         let stream = Stream::new(device).map_err(Error::acl("making a stream"))?;
-        Ok(Runner { stream, names: Vec::new(), loaded: Vec::new(), needs_recover: None, lost: false, last: None })
+        Ok(Runner {
+            stream,
+            names: Vec::new(),
+            loaded: Vec::new(),
+            needs_recover: None,
+            lost: false,
+            last: None,
+        })
     }
 
     /// Puts a kernel into the stream.
-    pub(crate) fn launch(&mut self, function: &Function, blocks: u32, args: &Args, context: u64, together: bool) -> Result<(), Error> {
+    pub(crate) fn launch(
+        &mut self,
+        function: &Function,
+        blocks: u32,
+        args: &Args,
+        context: u64,
+        together: bool,
+    ) -> Result<(), Error> {
         if blocks == 0 {
             return Err(Error::NoBlocks(function.name.clone()));
         }
-        if let Some(reason) = self.needs_recover.as_ref().filter(|_| self.lost || args.wants_context()) {
+        if let Some(reason) = self
+            .needs_recover
+            .as_ref()
+            .filter(|_| self.lost || args.wants_context())
+        {
             return Err(Error::NeedsRecover(reason.clone()));
         }
         let mut packed = args.packed(context);
@@ -65,14 +83,23 @@ impl Runner {
         if self.names.last() != Some(&function.name) {
             self.names.push(function.name.clone());
         }
-        if !self.loaded.iter().any(|loaded| Arc::ptr_eq(loaded, &function.loaded)) {
+        if !self
+            .loaded
+            .iter()
+            .any(|loaded| Arc::ptr_eq(loaded, &function.loaded))
+        {
             self.loaded.push(function.loaded.clone());
         }
         Ok(())
     }
 
     /// Waits for everything launched.
-    pub(crate) fn wait(&mut self, bootstrap: &Bootstrap, transport: Option<&Transport>, config: &Config) -> Result<(), Error> {
+    pub(crate) fn wait(
+        &mut self,
+        bootstrap: &Bootstrap,
+        transport: Option<&Transport>,
+        config: &Config,
+    ) -> Result<(), Error> {
         let pe = bootstrap.identity().pe;
         if self.lost {
             return Err(self.lost_error(pe, config));
@@ -96,7 +123,11 @@ impl Runner {
                 timed_out = death.is_none() && begin.elapsed() >= limit;
                 if death.is_some() || timed_out {
                     aborted = Some(Instant::now());
-                    let code = if timed_out { abi::SHMEM_E_TIMEOUT } else { abi::SHMEM_E_ABORT };
+                    let code = if timed_out {
+                        abi::SHMEM_E_TIMEOUT
+                    } else {
+                        abi::SHMEM_E_ABORT
+                    };
                     let dead = death.as_ref().and_then(|d| d.pe).map_or(-1, |pe| pe as i32);
                     if let Some(transport) = transport {
                         transport.abort(code, dead)?;
@@ -109,13 +140,18 @@ impl Runner {
         let seconds = begin.elapsed().as_secs_f64();
         if let Outcome::Lost = outcome {
             self.lost = true;
-            self.needs_recover = Some("a kernel does not end, and this process cannot go on".into());
+            self.needs_recover =
+                Some("a kernel does not end, and this process cannot go on".into());
             self.stream.mark_lost();
             // The kernel may still run: its code must stay.
             for loaded in self.loaded.drain(..) {
                 std::mem::forget(loaded);
             }
-            return Err(Error::KernelLost { pe, kernel: self.kernel(), seconds });
+            return Err(Error::KernelLost {
+                pe,
+                kernel: self.kernel(),
+                seconds,
+            });
         }
         let kernel = self.kernel();
         self.names.clear();
@@ -133,16 +169,39 @@ impl Runner {
             self.last = Some((**record).clone());
         }
         let error = match (outcome, death, record) {
-            (Outcome::Failed(source), _, record) => Error::Kernel { pe, kernel, source, record },
+            (Outcome::Failed(source), _, record) => Error::Kernel {
+                pe,
+                kernel,
+                source,
+                record,
+            },
             (_, Some(Death { pe: None, reason }), _) => Error::StoreGone { pe, reason, kernel },
             // The record says it best when it is about the dead PE itself.
-            (_, Some(Death { pe: Some(dead), .. }), Some(record)) if record.target == Some(dead) && record.code != Code::Abort => {
+            (_, Some(Death { pe: Some(dead), .. }), Some(record))
+                if record.target == Some(dead) && record.code != Code::Abort =>
+            {
                 Error::Device(record)
             }
-            (_, Some(Death { pe: Some(dead), reason }), record) if aborted.is_some() || record.is_some() => {
-                Error::PeerDied { pe, dead, reason, kernel, record }
-            }
-            (_, _, record) if timed_out => Error::KernelTimeout { pe, kernel, seconds: limit.as_secs_f64(), record },
+            (
+                _,
+                Some(Death {
+                    pe: Some(dead),
+                    reason,
+                }),
+                record,
+            ) if aborted.is_some() || record.is_some() => Error::PeerDied {
+                pe,
+                dead,
+                reason,
+                kernel,
+                record,
+            },
+            (_, _, record) if timed_out => Error::KernelTimeout {
+                pe,
+                kernel,
+                seconds: limit.as_secs_f64(),
+                record,
+            },
             (_, _, Some(record)) => Error::Device(record),
             (_, _, None) => return Ok(()),
         };
@@ -165,7 +224,8 @@ impl Runner {
                 return (death.pe == Some(target)).then_some(death.reason);
             }
             // The NIC notices a death before the store does: give the news a moment.
-            if record.code != Code::Completion || target == record.pe || Instant::now() >= deadline {
+            if record.code != Code::Completion || target == record.pe || Instant::now() >= deadline
+            {
                 return None;
             }
             std::thread::sleep(Duration::from_millis(5));
@@ -175,7 +235,9 @@ impl Runner {
     /// Before queue pairs are made anew: a stream that failed may refuse work.
     pub(crate) fn renew(&mut self, device: &Device) -> Result<(), Error> {
         if self.lost {
-            return Err(Error::NeedsRecover("a kernel does not end, and this process cannot go on".into()));
+            return Err(Error::NeedsRecover(
+                "a kernel does not end, and this process cannot go on".into(),
+            ));
         }
         self.stream = Stream::new(device).map_err(Error::acl("making a stream"))?;
         self.needs_recover = None;
@@ -198,6 +260,11 @@ impl Runner {
         }
     }
 
+    /// The stream that kernels run on.
+    pub(crate) fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
     /// Whether a kernel does not end.
     pub(crate) fn is_lost(&self) -> bool {
         self.lost
@@ -214,7 +281,11 @@ impl Runner {
     }
 
     fn lost_error(&self, pe: u32, config: &Config) -> Error {
-        Error::KernelLost { pe, kernel: self.kernel(), seconds: config.kernel_wait().as_secs_f64() }
+        Error::KernelLost {
+            pe,
+            kernel: self.kernel(),
+            seconds: config.kernel_wait().as_secs_f64(),
+        }
     }
 
     fn kernel(&self) -> String {

@@ -22,12 +22,30 @@ pub struct SymBuf<T: Pod> {
 }
 
 impl<T: Pod> SymBuf<T> {
-    pub(crate) fn new(base: u64, offset: u64, len: usize, block: Block, allocator: &SharedAllocator) -> SymBuf<T> {
-        SymBuf { addr: base + offset, offset, len, block: Some((block, allocator.clone())), elements: PhantomData }
+    pub(crate) fn new(
+        base: u64,
+        offset: u64,
+        len: usize,
+        block: Block,
+        allocator: &SharedAllocator,
+    ) -> SymBuf<T> {
+        SymBuf {
+            addr: base + offset,
+            offset,
+            len,
+            block: Some((block, allocator.clone())),
+            elements: PhantomData,
+        }
     }
 
     pub(crate) fn empty() -> SymBuf<T> {
-        SymBuf { addr: 0, offset: 0, len: 0, block: None, elements: PhantomData }
+        SymBuf {
+            addr: 0,
+            offset: 0,
+            len: 0,
+            block: None,
+            elements: PhantomData,
+        }
     }
 
     /// Elements.
@@ -59,7 +77,11 @@ impl<T: Pod> SymBuf<T> {
     pub(crate) fn place(&self, start: usize, count: usize) -> Result<u64, HeapError> {
         match start.checked_add(count) {
             Some(end) if end <= self.len => Ok(self.offset + (start * size_of::<T>()) as u64),
-            _ => Err(HeapError::Range { start, count, len: self.len }),
+            _ => Err(HeapError::Range {
+                start,
+                count,
+                len: self.len,
+            }),
         }
     }
 }
@@ -75,7 +97,11 @@ impl<T: Pod> Drop for SymBuf<T> {
 impl<T: Pod> std::fmt::Debug for SymBuf<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let element = std::any::type_name::<T>();
-        write!(f, "SymBuf<{element}>({} elements at heap offset {:#x})", self.len, self.offset)
+        write!(
+            f,
+            "SymBuf<{element}>({} elements at heap offset {:#x})",
+            self.len, self.offset
+        )
     }
 }
 
@@ -90,7 +116,10 @@ mod tests {
         let allocator: SharedAllocator = Arc::new(Mutex::new(SymmetricAllocator::new(4096)));
         let (offset, block) = lock(&allocator).allocate(4096, 64).expect("all of it");
         let buffer: SymBuf<u32> = SymBuf::new(1 << 20, offset, 1024, block, &allocator);
-        assert_eq!((buffer.addr(), buffer.bytes(), buffer.len()), (1 << 20, 4096, 1024));
+        assert_eq!(
+            (buffer.addr(), buffer.bytes(), buffer.len()),
+            (1 << 20, 4096, 1024)
+        );
         assert!(lock(&allocator).allocate(1, 64).is_err());
         drop(buffer);
         assert_eq!(lock(&allocator).free_bytes(), 4096);
@@ -103,7 +132,11 @@ mod tests {
         let buffer: SymBuf<u64> = SymBuf::new(0, 128, 5, block, &allocator);
         assert_eq!(buffer.place(2, 3), Ok(144));
         assert_eq!(buffer.place(5, 0), Ok(168));
-        assert!(buffer.place(5, 1).expect_err("outside").to_string().contains("5..6"));
+        assert!(buffer
+            .place(5, 1)
+            .expect_err("outside")
+            .to_string()
+            .contains("5..6"));
         assert!(buffer.place(usize::MAX, 2).is_err());
     }
 }

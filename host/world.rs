@@ -19,7 +19,7 @@ use crate::launch::{Args, Function, Module};
 use crate::memory;
 use crate::object::{KernelObject, Target};
 use crate::run::Runner;
-use crate::runtime::owners::Device;
+use crate::runtime::owners::{Device, Event};
 use crate::runtime::{self, Kind, LaunchCounters, RuntimeError, Series};
 use crate::sym::SymBuf;
 use crate::transport::{Site, Transport};
@@ -45,6 +45,8 @@ pub struct World {
 struct Inner {
     runner: Runner,
     transport: Option<Transport>,
+    /// The kernel of [`World::quiet`], once it was needed.
+    quiet: Option<Function>,
 }
 
 /// What the comm cores of this PE counted since `enable_device` or the last [`World::reset_stats`] (device/abi.h, `shmem_core`).
@@ -91,28 +93,54 @@ impl World {
         let mut pending = Pending(Some(bootstrap));
         let result = pending.with(|bootstrap| World::start(&config, bootstrap));
         let (heap, series, vector_cores, device, runner) = result?;
-        let Some(bootstrap) = pending.0.take() else { return Err(Error::Ended("init was interrupted".into())) };
-        let inner = Mutex::new(Inner { runner, transport: None });
-        Ok(World { config, bootstrap, inner, heap, series, vector_cores, device, ended: false })
+        let Some(bootstrap) = pending.0.take() else {
+            return Err(Error::Ended("init was interrupted".into()));
+        };
+        let inner = Mutex::new(Inner {
+            runner,
+            transport: None,
+            quiet: None,
+        });
+        Ok(World {
+            config,
+            bootstrap,
+            inner,
+            heap,
+            series,
+            vector_cores,
+            device,
+            ended: false,
+        })
     }
 
     #[allow(clippy::type_complexity)] // the parts of a World, once
-    fn start(config: &Config, bootstrap: &Bootstrap) -> Result<(Heap, Series, u32, Arc<Device>, Runner), Error> {
+    fn start(
+        config: &Config,
+        bootstrap: &Bootstrap,
+    ) -> Result<(Heap, Series, u32, Arc<Device>, Runner), Error> {
         let api = runtime::open(config.runtime)?;
         let count = api.device_count().map_err(Error::acl("counting devices"))?;
         if count == 0 {
             return Err(RuntimeError::NoDevice.into());
         }
-        let number = config.device.unwrap_or(bootstrap.identity().local_rank % count);
+        let number = config
+            .device
+            .unwrap_or(bootstrap.identity().local_rank % count);
         if number >= count {
-            return Err(RuntimeError::Device { device: number, count }.into());
+            return Err(RuntimeError::Device {
+                device: number,
+                count,
+            }
+            .into());
         }
         let device = Arc::new(Device::open(&api, number).map_err(Error::acl("taking the device"))?);
         let series = Series::of(&api.soc_name())?;
         let cores = api
             .device_info(number, acl::ACL_DEV_ATTR_VECTOR_CORE_NUM)
             .map_err(Error::acl("asking for the number of vector cores"))?;
-        let vector_cores = u32::try_from(cores).unwrap_or(0).clamp(1, crate::config::MAX_CORES as u32);
+        let vector_cores = u32::try_from(cores)
+            .unwrap_or(0)
+            .clamp(1, crate::config::MAX_CORES as u32);
         let heap = Heap::create(&device, bootstrap, config, series, vector_cores)?;
         let runner = Runner::new(&device)?;
         bootstrap.meet(Label::Setup)?;
@@ -156,7 +184,11 @@ impl World {
 
     /// Peers, this PE included, whose heaps are mapped here.
     pub fn mapped_pes(&self) -> Vec<u32> {
-        (0..).zip(self.heap.peers()).filter(|(_, peer)| peer.mapped != 0).map(|(pe, _)| pe).collect()
+        (0..)
+            .zip(self.heap.peers())
+            .filter(|(_, peer)| peer.mapped != 0)
+            .map(|(pe, _)| pe)
+            .collect()
     }
 
     /// Takes `n` elements of the symmetric heap, at a multiple of 64 bytes. No communication: all PEs must call it alike, in the same
@@ -175,13 +207,24 @@ impl World {
     /// As [`World::alloc`].
     pub fn alloc_aligned<T: Pod>(&self, n: usize, alignment: u64) -> Result<SymBuf<T>, Error> {
         let size = size_of::<T>();
-        let bytes = n.checked_mul(size).ok_or(HeapError::Overflow { elements: n, size })?;
+        let bytes = n
+            .checked_mul(size)
+            .ok_or(HeapError::Overflow { elements: n, size })?;
         if bytes == 0 {
             return Ok(SymBuf::empty());
         }
-        let alignment = alignment.max(align_of::<T>() as u64).checked_next_power_of_two().unwrap_or(u64::MAX / 2 + 1);
+        let alignment = alignment
+            .max(align_of::<T>() as u64)
+            .checked_next_power_of_two()
+            .unwrap_or(u64::MAX / 2 + 1);
         let (offset, block) = self.heap.allocate(bytes as u64, alignment)?;
-        Ok(SymBuf::new(self.heap.base(), offset, n, block, self.heap.allocator()))
+        Ok(SymBuf::new(
+            self.heap.base(),
+            offset,
+            n,
+            block,
+            self.heap.allocator(),
+        ))
     }
 
     /// [`World::alloc`], zeroed on this PE.
@@ -192,7 +235,10 @@ impl World {
         let buffer = self.alloc(n)?;
         if !buffer.is_empty() {
             self.bind()?;
-            self.device.api().memset(buffer.addr(), 0, buffer.bytes()).map_err(Error::acl("zeroing a buffer"))?;
+            self.device
+                .api()
+                .memset(buffer.addr(), 0, buffer.bytes())
+                .map_err(Error::acl("zeroing a buffer"))?;
         }
         Ok(buffer)
     }
@@ -214,7 +260,12 @@ impl World {
     ///
     /// # Errors
     /// As [`World::write`].
-    pub fn read<T: Pod>(&self, buffer: &SymBuf<T>, start: usize, data: &mut [T]) -> Result<(), Error> {
+    pub fn read<T: Pod>(
+        &self,
+        buffer: &SymBuf<T>,
+        start: usize,
+        data: &mut [T],
+    ) -> Result<(), Error> {
         self.get(buffer, start, data, self.my_pe())
     }
 
@@ -233,7 +284,13 @@ impl World {
     ///
     /// # Errors
     /// As [`World::write`]; a PE outside the job; a PE whose heap is not mapped here.
-    pub fn put<T: Pod>(&self, buffer: &SymBuf<T>, start: usize, data: &[T], pe: u32) -> Result<(), Error> {
+    pub fn put<T: Pod>(
+        &self,
+        buffer: &SymBuf<T>,
+        start: usize,
+        data: &[T],
+        pe: u32,
+    ) -> Result<(), Error> {
         let offset = buffer.place(start, data.len())?;
         let base = self.reach(pe)?;
         let bytes: &[u8] = bytemuck::cast_slice(data);
@@ -246,14 +303,23 @@ impl World {
             return Ok(());
         }
         self.bind()?;
-        self.device.api().write(base + offset, bytes).map_err(Error::acl("copying to the symmetric heap"))
+        self.device
+            .api()
+            .write(base + offset, bytes)
+            .map_err(Error::acl("copying to the symmetric heap"))
     }
 
     /// Copies PE `pe`'s elements from `start`, by the host (OpenSHMEM 1.6, 9.5 `shmem_get`).
     ///
     /// # Errors
     /// As [`World::put`].
-    pub fn get<T: Pod>(&self, buffer: &SymBuf<T>, start: usize, data: &mut [T], pe: u32) -> Result<(), Error> {
+    pub fn get<T: Pod>(
+        &self,
+        buffer: &SymBuf<T>,
+        start: usize,
+        data: &mut [T],
+        pe: u32,
+    ) -> Result<(), Error> {
         let offset = buffer.place(start, data.len())?;
         let base = self.reach(pe)?;
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(data);
@@ -266,24 +332,34 @@ impl World {
             return Ok(());
         }
         self.bind()?;
-        self.device.api().read(bytes, base + offset).map_err(Error::acl("copying from the symmetric heap"))
+        self.device
+            .api()
+            .read(bytes, base + offset)
+            .map_err(Error::acl("copying from the symmetric heap"))
     }
 
     /// A PE's heap as mapped here.
     fn reach(&self, pe: u32) -> Result<u64, HeapError> {
         match self.heap.peers().get(pe as usize) {
-            None => Err(HeapError::Pe { pe, n_pes: self.n_pes() }),
-            Some(peer) if peer.mapped == 0 => Err(HeapError::NotMapped { pe, reason: peer.reason.clone() }),
+            None => Err(HeapError::Pe {
+                pe,
+                n_pes: self.n_pes(),
+            }),
+            Some(peer) if peer.mapped == 0 => Err(HeapError::NotMapped {
+                pe,
+                reason: peer.reason.clone(),
+            }),
             Some(peer) => Ok(peer.mapped),
         }
     }
 
-    /// Returns when all PEs have called it; what their hosts put before is visible (OpenSHMEM 1.6, 9.11 `shmem_barrier_all`). It does not
-    /// wait for kernels: [`World::synchronize`] does.
+    /// Returns when all PEs have called it; what their hosts, and their kernels that have ended, put before is visible (OpenSHMEM 1.6,
+    /// 9.11 `shmem_barrier_all`). It does not wait for running kernels: [`World::synchronize`] does.
     ///
     /// # Errors
     /// The deadline `NPUSHMEM_TIMEOUT` passed (the missing PEs are listed), a PE died or left, or the heap's history differs between PEs.
     pub fn barrier_all(&self) -> Result<(), Error> {
+        self.quiet()?;
         let (calls, history) = self.heap.history();
         let mut mine = [0u8; 16];
         mine[..8].copy_from_slice(&calls.to_le_bytes());
@@ -294,9 +370,18 @@ impl World {
         }
         for (pe, theirs) in all.iter().enumerate() {
             if theirs[..] != mine {
-                let word: [u8; 8] = theirs.get(..8).and_then(|b| b.try_into().ok()).unwrap_or_default();
+                let word: [u8; 8] = theirs
+                    .get(..8)
+                    .and_then(|b| b.try_into().ok())
+                    .unwrap_or_default();
                 let theirs = u64::from_le_bytes(word);
-                return Err(HeapError::Asymmetric { me: self.my_pe(), pe: pe as u32, mine: calls, theirs }.into());
+                return Err(HeapError::Asymmetric {
+                    me: self.my_pe(),
+                    pe: pe as u32,
+                    mine: calls,
+                    theirs,
+                }
+                .into());
             }
         }
         Ok(())
@@ -319,7 +404,9 @@ impl World {
         self.bind()?;
         let mut inner = self.lock();
         if let Some(transport) = &inner.transport {
-            return Err(Error::AlreadyEnabled { cores: transport.cores() });
+            return Err(Error::AlreadyEnabled {
+                cores: transport.cores(),
+            });
         }
         inner.transport = Some(Transport::create(&self.site(), cores)?);
         Ok(())
@@ -346,12 +433,19 @@ impl World {
     /// The object has no code for this device, or the runtime refuses it.
     pub fn load(&self, object: &KernelObject) -> Result<Module, Error> {
         self.bind()?;
-        let wanted = Target { sim: self.is_sim(), npu_arch: self.series.npu_arch() };
+        let wanted = Target {
+            sim: self.is_sim(),
+            npu_arch: self.series.npu_arch(),
+        };
         match object.for_target(wanted) {
             Some(bytes) => Module::load(&self.device, object.name, bytes),
             None => {
                 let has = object.targets.iter().map(|(target, _)| *target).collect();
-                Err(Error::NoTarget { name: object.name, wanted, has })
+                Err(Error::NoTarget {
+                    name: object.name,
+                    wanted,
+                    has,
+                })
             }
         }
     }
@@ -364,12 +458,16 @@ impl World {
         self.bind()?;
         let mut inner = self.lock();
         let context = match (&inner.transport, args.wants_context()) {
-            (None, true) => return Err(Error::NotEnabled("a launch whose kernel takes the context")),
+            (None, true) => {
+                return Err(Error::NotEnabled("a launch whose kernel takes the context"))
+            }
             (Some(transport), true) => transport.context(),
             (_, false) => 0,
         };
         let together = blocks <= self.vector_cores;
-        inner.runner.launch(function, blocks, args, context, together)
+        inner
+            .runner
+            .launch(function, blocks, args, context, together)
     }
 
     /// Waits until the launched kernels have ended, and returns what went wrong on the device: the earliest error record of the cores, or
@@ -380,13 +478,65 @@ impl World {
     pub fn synchronize(&self) -> Result<(), Error> {
         self.bind()?;
         let mut inner = self.lock();
-        let Inner { runner, transport } = &mut *inner;
+        let Inner {
+            runner, transport, ..
+        } = &mut *inner;
         let result = runner.wait(&self.bootstrap, transport.as_ref(), &self.config);
         drop(inner);
         for line in runtime::sim_diagnostics(self.device.api().kind()) {
             tracing::warn!("emulated NPU: {line}");
         }
         result
+    }
+
+    /// Completes what kernels that have ended left open: requests without a quiet of their own. After it, and a barrier, everything
+    /// that kernels put is visible at its target. [`World::barrier_all`] and [`World::finalize`] begin with it.
+    ///
+    /// # Errors
+    /// As [`World::synchronize`]; it waits for running kernels, if requests were left.
+    pub fn quiet(&self) -> Result<(), Error> {
+        self.bind()?;
+        let mut inner = self.lock();
+        let Some(transport) = &inner.transport else {
+            return Ok(());
+        };
+        if inner.runner.failure().is_some() || !transport.left_open()? {
+            return Ok(());
+        }
+        let (cores, context) = (transport.cores(), transport.context());
+        if inner.quiet.is_none() {
+            inner.quiet = Some(
+                self.load(&crate::kernels::PROBE)?
+                    .function("shmem_complete")?,
+            );
+        }
+        let Inner {
+            runner,
+            transport,
+            quiet,
+        } = &mut *inner;
+        let Some(quiet) = quiet else { return Ok(()) };
+        runner.launch(
+            quiet,
+            cores,
+            &Args::new().ctx(),
+            context,
+            cores <= self.vector_cores,
+        )?;
+        runner.wait(&self.bootstrap, transport.as_ref(), &self.config)
+    }
+
+    /// A point in the stream of kernels whose time is taken: after what was launched so far. See [`Event::since`].
+    ///
+    /// # Errors
+    /// The runtime's.
+    pub fn event(&self) -> Result<Event, Error> {
+        self.bind()?;
+        let event = Event::new(&self.device).map_err(Error::acl("making an event"))?;
+        event
+            .record(self.lock().runner.stream())
+            .map_err(Error::acl("recording an event"))?;
+        Ok(event)
     }
 
     /// Makes all queue pairs anew and forgets errors, after a kernel failed. Collective; needs all PEs alive.
@@ -396,8 +546,12 @@ impl World {
     pub fn recover(&self) -> Result<(), Error> {
         self.bind()?;
         let mut inner = self.lock();
-        let Inner { runner, transport } = &mut *inner;
-        let Some(transport) = transport else { return Err(Error::NotEnabled("recover()")) };
+        let Inner {
+            runner, transport, ..
+        } = &mut *inner;
+        let Some(transport) = transport else {
+            return Err(Error::NotEnabled("recover()"));
+        };
         if let Err(error) = runner.wait(&self.bootstrap, Some(transport), &self.config) {
             tracing::debug!("recover() drops an error: {error}");
         }
@@ -412,17 +566,22 @@ impl World {
     pub fn stats(&self) -> Result<Stats, Error> {
         self.bind()?;
         let inner = self.lock();
-        let Some(transport) = &inner.transport else { return Ok(Stats::default()) };
-        Ok(transport.counters()?.iter().fold(Stats::default(), |sum, core| Stats {
-            data_requests: sum.data_requests + core.data_requests,
-            sync_requests: sum.sync_requests + core.sync_requests,
-            sq_doorbells: sum.sq_doorbells + core.sq_doorbells,
-            cq_doorbells: sum.cq_doorbells + core.cq_doorbells,
-            ring_copies: sum.ring_copies + core.ring_copies,
-            polls: sum.polls + core.polls,
-            roce_bytes: sum.roce_bytes + core.roce_bytes,
-            mapped_bytes: sum.mapped_bytes + core.mapped_bytes,
-        }))
+        let Some(transport) = &inner.transport else {
+            return Ok(Stats::default());
+        };
+        Ok(transport
+            .counters()?
+            .iter()
+            .fold(Stats::default(), |sum, core| Stats {
+                data_requests: sum.data_requests + core.data_requests,
+                sync_requests: sum.sync_requests + core.sync_requests,
+                sq_doorbells: sum.sq_doorbells + core.sq_doorbells,
+                cq_doorbells: sum.cq_doorbells + core.cq_doorbells,
+                ring_copies: sum.ring_copies + core.ring_copies,
+                polls: sum.polls + core.polls,
+                roce_bytes: sum.roce_bytes + core.roce_bytes,
+                mapped_bytes: sum.mapped_bytes + core.mapped_bytes,
+            }))
     }
 
     /// Sets what [`World::stats`] tells to zero. Only while no kernel runs.
@@ -463,12 +622,19 @@ impl World {
     /// # Errors
     /// What a kernel still had to tell, PEs that did not come, or what the runtime said while resources were given back.
     pub fn finalize(mut self) -> Result<(), Error> {
-        let waited = self.synchronize();
+        let waited = self.synchronize().and_then(|()| self.quiet());
         let met = match &waited {
-            Ok(()) => self.bootstrap.meet(Label::Finalize).map_err(Error::from),
+            Ok(()) => self
+                .bootstrap
+                .meet_within(Label::Finalize, self.config.patience())
+                .map_err(Error::from),
             Err(_) => Ok(()),
         };
-        let reason = waited.as_ref().err().or(met.as_ref().err()).map(ToString::to_string);
+        let reason = waited
+            .as_ref()
+            .err()
+            .or(met.as_ref().err())
+            .map(ToString::to_string);
         self.end(reason.as_deref());
         let dropped = self.device.api().clone();
         drop(self);
@@ -476,7 +642,10 @@ impl World {
         met?;
         match dropped.take_dropped() {
             None => Ok(()),
-            Some(source) => Err(Error::Acl { doing: "giving resources back", source }),
+            Some(source) => Err(Error::Acl {
+                doing: "giving resources back",
+                source,
+            }),
         }
     }
 
@@ -492,8 +661,12 @@ impl World {
         if inner.runner.is_lost() {
             // The lost kernel may still touch all of it.
             std::mem::forget(inner.transport.take());
+            std::mem::forget(inner.quiet.take());
+            self.heap.leak();
+            std::mem::forget(self.device.clone());
         } else {
             inner.transport = None;
+            inner.quiet = None;
         }
         self.bootstrap.leave(error);
     }
@@ -510,7 +683,9 @@ impl World {
     }
 
     fn bind(&self) -> Result<(), Error> {
-        self.device.bind().map_err(Error::acl("making the device current in this thread"))
+        self.device
+            .bind()
+            .map_err(Error::acl("making the device current in this thread"))
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -543,11 +718,26 @@ struct Pending(Option<Bootstrap>);
 
 impl Pending {
     fn with<T>(&mut self, body: impl FnOnce(&Bootstrap) -> Result<T, Error>) -> Result<T, Error> {
-        let Some(bootstrap) = &mut self.0 else { return Err(Error::Ended("it never began".into())) };
+        let Some(bootstrap) = &mut self.0 else {
+            return Err(Error::Ended("it never began".into()));
+        };
         let result = body(bootstrap);
         if let Err(error) = &result {
             bootstrap.leave(Some(&format!("init failed there: {error}")));
         }
         result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_world_and_what_it_gives_may_go_to_other_threads() {
+        fn check<T: Send + Sync>() {}
+        check::<super::World>();
+        check::<crate::Module>();
+        check::<crate::Function>();
+        check::<crate::SymBuf<f32>>();
+        check::<crate::Error>();
     }
 }

@@ -112,7 +112,11 @@ pub(crate) fn pe_list(pes: &[u32]) -> String {
     const NAMED: usize = 16;
     let named: Vec<String> = pes.iter().take(NAMED).map(u32::to_string).collect();
     let rest = pes.len().saturating_sub(NAMED);
-    let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+    let more = if rest > 0 {
+        format!(" and {rest} more")
+    } else {
+        String::new()
+    };
     let plural = if pes.len() == 1 { "" } else { "s" };
     format!("PE{plural} {}{more}", named.join(", "))
 }
@@ -182,17 +186,27 @@ impl Client {
         let stream = loop {
             let targets: Vec<SocketAddr> = match (address.0.as_str(), address.1).to_socket_addrs() {
                 Ok(targets) => targets.collect(),
-                Err(error) => return Err(StoreError::Resolve { address: name, reason: error.to_string() }),
-            };
-            let left = end.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-            let mut last = "no address".to_string();
-            let found = targets.iter().find_map(|target| match TcpStream::connect_timeout(target, left) {
-                Ok(stream) => Some(stream),
                 Err(error) => {
-                    last = error.to_string();
-                    None
+                    return Err(StoreError::Resolve {
+                        address: name,
+                        reason: error.to_string(),
+                    })
                 }
-            });
+            };
+            let left = end
+                .saturating_duration_since(Instant::now())
+                .max(Duration::from_millis(1));
+            let mut last = "no address".to_string();
+            let found =
+                targets
+                    .iter()
+                    .find_map(|target| match TcpStream::connect_timeout(target, left) {
+                        Ok(stream) => Some(stream),
+                        Err(error) => {
+                            last = error.to_string();
+                            None
+                        }
+                    });
             match found {
                 Some(stream) => break stream,
                 None if Instant::now() >= end => return Err(unreachable(last)),
@@ -210,10 +224,20 @@ impl Client {
             .name("npushmem-store-reader".into())
             .spawn(move || read(reading, &state))
             .map_err(system)?;
-        let client =
-            Client { stream, writer: Mutex::new(()), shared, reader: Some(reader), next: AtomicU64::new(0) };
+        let client = Client {
+            stream,
+            writer: Mutex::new(()),
+            shared,
+            reader: Some(reader),
+            next: AtomicU64::new(0),
+        };
         client
-            .send(&Message::Hello { pe, n_pes, pid: std::process::id(), token: token.to_vec() })
+            .send(&Message::Hello {
+                pe,
+                n_pes,
+                pid: std::process::id(),
+                token: token.to_vec(),
+            })
             .map_err(&unreachable)?;
         let mut state = client.shared.lock();
         loop {
@@ -221,16 +245,28 @@ impl Client {
                 break;
             }
             if let Some(reason) = state.refused.take() {
-                return Err(StoreError::Refused { pe, address: name, reason });
+                return Err(StoreError::Refused {
+                    pe,
+                    address: name,
+                    reason,
+                });
             }
             if let Some(death) = &state.death {
                 return Err(unreachable(death.reason.clone()));
             }
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(unreachable("it accepted the connection but does not answer; is it an npushmem store?".into()));
+                return Err(unreachable(
+                    "it accepted the connection but does not answer; is it an npushmem store?"
+                        .into(),
+                ));
             }
-            state = client.shared.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            state = client
+                .shared
+                .changed
+                .wait_timeout(state, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
         }
         drop(state);
         Ok(client)
@@ -249,21 +285,34 @@ impl Client {
     ) -> Result<Vec<Vec<u8>>, StoreError> {
         let what = label.word();
         if payload.len() > wire::MAX_PAYLOAD as usize {
-            return Err(StoreError::TooLarge { bytes: payload.len(), limit: wire::MAX_PAYLOAD as usize });
+            return Err(StoreError::TooLarge {
+                bytes: payload.len(),
+                limit: wire::MAX_PAYLOAD as usize,
+            });
         }
         if let Some(death) = self.death() {
             return Err(death_error(death, what));
         }
         let seq = self.next.fetch_add(1, Ordering::Relaxed);
         let deadline_ms = within.as_millis().min(u128::from(u64::MAX)) as u64;
-        let sent = self.send(&Message::Gather { seq, deadline_ms, label, payload: payload.to_vec() });
+        let sent = self.send(&Message::Gather {
+            seq,
+            deadline_ms,
+            label,
+            payload: payload.to_vec(),
+        });
         let end = Instant::now() + within + GRACE;
         let mut state = self.shared.lock();
         loop {
             match state.replies.remove(&seq) {
                 Some(Message::Gathered { payloads, .. }) => return Ok(payloads),
                 Some(Message::Late { missing, .. }) => {
-                    return Err(StoreError::Late { what, seconds: within.as_secs_f64(), missing, setting })
+                    return Err(StoreError::Late {
+                        what,
+                        seconds: within.as_secs_f64(),
+                        missing,
+                        setting,
+                    })
                 }
                 // The notice of the death that broke it says more.
                 Some(Message::Broken { reason, .. }) => {
@@ -285,7 +334,12 @@ impl Client {
                 };
                 return Err(StoreError::Gone { what, reason });
             }
-            state = self.shared.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            state = self
+                .shared
+                .changed
+                .wait_timeout(state, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
         }
     }
 
@@ -296,11 +350,15 @@ impl Client {
 
     /// Leaves: in peace, or with an error that the others are told.
     pub fn leave(&mut self, error: Option<&str>) {
-        let Some(reader) = self.reader.take() else { return };
+        let Some(reader) = self.reader.take() else {
+            return;
+        };
         self.shared.lock().leaving = true;
         let message = match error {
             None => Message::Bye,
-            Some(reason) => Message::Abort { reason: reason.chars().take(1000).collect() },
+            Some(reason) => Message::Abort {
+                reason: reason.chars().take(1000).collect(),
+            },
         };
         if let Err(reason) = self.send(&message) {
             tracing::debug!("the goodbye did not reach the job's store: {reason}");
@@ -313,7 +371,9 @@ impl Client {
 
     fn send(&self, message: &Message) -> Result<(), String> {
         let _one_at_a_time = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        (&self.stream).write_all(&wire::encode(message)).map_err(|error| error.to_string())
+        (&self.stream)
+            .write_all(&wire::encode(message))
+            .map_err(|error| error.to_string())
     }
 }
 
@@ -325,8 +385,15 @@ impl Drop for Client {
 
 fn death_error(death: Death, what: &'static str) -> StoreError {
     match death.pe {
-        Some(pe) => StoreError::Died { pe, reason: death.reason, what },
-        None => StoreError::Gone { what, reason: death.reason },
+        Some(pe) => StoreError::Died {
+            pe,
+            reason: death.reason,
+            what,
+        },
+        None => StoreError::Gone {
+            what,
+            reason: death.reason,
+        },
     }
 }
 
@@ -362,7 +429,10 @@ fn take(message: Message, shared: &Shared) {
         Message::Welcome => state.welcomed = true,
         Message::Refused { reason } => state.refused = Some(reason),
         Message::Died { pe, reason } => {
-            state.death.get_or_insert(Death { pe: Some(pe), reason });
+            state.death.get_or_insert(Death {
+                pe: Some(pe),
+                reason,
+            });
         }
         Message::Gathered { seq, .. } | Message::Late { seq, .. } | Message::Broken { seq, .. } => {
             state.replies.insert(seq, message);

@@ -39,7 +39,9 @@ pub enum IdentityError {
         missing: &'static str,
     },
     /// A launcher's variable is no number.
-    #[error("{name}={value:?} is not a whole number from 0 to 65536, so this PE cannot tell who it is")]
+    #[error(
+        "{name}={value:?} is not a whole number from 0 to 65536, so this PE cannot tell who it is"
+    )]
     Number {
         /// The variable.
         name: &'static str,
@@ -67,7 +69,9 @@ pub enum IdentityError {
         n_pes: u32,
     },
     /// The launcher's address of PE 0 cannot be used.
-    #[error("{name}={value:?} gives no address for the store: {reason}; set NPUSHMEM_STORE=host:port")]
+    #[error(
+        "{name}={value:?} gives no address for the store: {reason}; set NPUSHMEM_STORE=host:port"
+    )]
     Address {
         /// The variable.
         name: &'static str,
@@ -109,7 +113,11 @@ const LAUNCHERS: &[Launcher] = &[
         size: "OMPI_COMM_WORLD_SIZE",
         local_rank: &["OMPI_COMM_WORLD_LOCAL_RANK"],
         local_size: &["OMPI_COMM_WORLD_LOCAL_SIZE"],
-        job: &["PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "OMPI_MCA_orte_hnp_uri"],
+        job: &[
+            "PMIX_NAMESPACE",
+            "OMPI_MCA_ess_base_jobid",
+            "OMPI_MCA_orte_hnp_uri",
+        ],
     },
     Launcher {
         name: "Slurm",
@@ -133,14 +141,21 @@ const LAUNCHERS: &[Launcher] = &[
 ///
 /// # Errors
 /// When a launcher's variables are incomplete, no numbers, contradict one another, or say nothing of where PE 0 is.
-pub fn find(config: &Config, lookup: impl Fn(&str) -> Option<String>) -> Result<Identity, IdentityError> {
+pub fn find(
+    config: &Config,
+    lookup: impl Fn(&str) -> Option<String>,
+) -> Result<Identity, IdentityError> {
     let lookup = |name: &str| lookup(name).filter(|value| !value.trim().is_empty());
     match (config.pe, config.n_pes) {
         (Some(pe), Some(n_pes)) => {
             check(pe, n_pes, "NPUSHMEM_PE")?;
             let store = configured_store(config)?;
             if store.is_none() && n_pes > 1 {
-                return Err(IdentityError::NoStore { launcher: "NPUSHMEM_PE", pe, n_pes });
+                return Err(IdentityError::NoStore {
+                    launcher: "NPUSHMEM_PE",
+                    pe,
+                    n_pes,
+                });
             }
             Ok(Identity {
                 pe,
@@ -152,8 +167,14 @@ pub fn find(config: &Config, lookup: impl Fn(&str) -> Option<String>) -> Result<
                 job: config.job.clone(),
             })
         }
-        (Some(_), None) => Err(IdentityError::Partial { present: "NPUSHMEM_PE", missing: "NPUSHMEM_NPES" }),
-        (None, Some(n_pes)) if n_pes > 1 => Err(IdentityError::Partial { present: "NPUSHMEM_NPES", missing: "NPUSHMEM_PE" }),
+        (Some(_), None) => Err(IdentityError::Partial {
+            present: "NPUSHMEM_PE",
+            missing: "NPUSHMEM_NPES",
+        }),
+        (None, Some(n_pes)) if n_pes > 1 => Err(IdentityError::Partial {
+            present: "NPUSHMEM_NPES",
+            missing: "NPUSHMEM_PE",
+        }),
         (None, _) => {
             for launcher in LAUNCHERS {
                 if let Some(identity) = foreign(config, launcher, &lookup)? {
@@ -178,10 +199,15 @@ fn foreign(
     launcher: &Launcher,
     lookup: &impl Fn(&str) -> Option<String>,
 ) -> Result<Option<Identity>, IdentityError> {
-    let Some(pe) = number(launcher.rank, lookup)? else { return Ok(None) };
+    let Some(pe) = number(launcher.rank, lookup)? else {
+        return Ok(None);
+    };
     // A shell inside a Slurm allocation has SLURM_NTASKS but no rank; a rank without a size is a broken environment.
     let Some(n_pes) = number(launcher.size, lookup)? else {
-        return Err(IdentityError::Partial { present: launcher.rank, missing: launcher.size });
+        return Err(IdentityError::Partial {
+            present: launcher.rank,
+            missing: launcher.size,
+        });
     };
     check(pe, n_pes, launcher.name)?;
     let first_number = |names: &[&'static str]| -> Result<Option<u32>, IdentityError> {
@@ -211,7 +237,11 @@ fn foreign(
             _ => first_number(launcher.local_size)? == Some(n_pes),
         };
         if !one_machine || name == launcher.name {
-            return Err(IdentityError::NoStore { launcher: launcher.name, pe, n_pes });
+            return Err(IdentityError::NoStore {
+                launcher: launcher.name,
+                pe,
+                n_pes,
+            });
         }
         let port = DERIVED_PORT_FIRST + (fnv1a(name.as_bytes()) % DERIVED_PORTS) as u16;
         Some(("127.0.0.1".to_string(), port))
@@ -223,33 +253,51 @@ fn foreign(
         launcher: launcher.name,
         serves: pe == 0 && store.is_some() && config.store_server != StoreServer::Launcher,
         store,
-        job: if config.job.is_empty() { name } else { config.job.clone() },
+        job: if config.job.is_empty() {
+            name
+        } else {
+            config.job.clone()
+        },
     }))
 }
 
 fn master_port(lookup: &impl Fn(&str) -> Option<String>) -> Result<u16, IdentityError> {
     let Some(text) = lookup("MASTER_PORT") else {
-        return Err(IdentityError::Partial { present: "MASTER_ADDR", missing: "MASTER_PORT" });
+        return Err(IdentityError::Partial {
+            present: "MASTER_ADDR",
+            missing: "MASTER_PORT",
+        });
     };
-    let refuse = |reason: &str| IdentityError::Address { name: "MASTER_PORT", value: text.clone(), reason: reason.into() };
+    let refuse = |reason: &str| IdentityError::Address {
+        name: "MASTER_PORT",
+        value: text.clone(),
+        reason: reason.into(),
+    };
     match text.trim().parse::<u16>() {
         Ok(0) | Err(_) => Err(refuse("not a port from 1 to 65535")),
-        Ok(port) => Ok(port.checked_add(TORCHRUN_PORT_OFFSET).unwrap_or(port - TORCHRUN_PORT_OFFSET)),
+        Ok(port) => Ok(port
+            .checked_add(TORCHRUN_PORT_OFFSET)
+            .unwrap_or(port - TORCHRUN_PORT_OFFSET)),
     }
 }
 
 fn configured_store(config: &Config) -> Result<Option<(String, u16)>, IdentityError> {
     match &config.store {
         None => Ok(None),
-        Some(text) => split_address(text).map(Some).map_err(|reason| IdentityError::Address {
-            name: "NPUSHMEM_STORE",
-            value: text.clone(),
-            reason,
-        }),
+        Some(text) => split_address(text)
+            .map(Some)
+            .map_err(|reason| IdentityError::Address {
+                name: "NPUSHMEM_STORE",
+                value: text.clone(),
+                reason,
+            }),
     }
 }
 
-fn number(name: &'static str, lookup: &impl Fn(&str) -> Option<String>) -> Result<Option<u32>, IdentityError> {
+fn number(
+    name: &'static str,
+    lookup: &impl Fn(&str) -> Option<String>,
+) -> Result<Option<u32>, IdentityError> {
     match lookup(name) {
         None => Ok(None),
         Some(value) => match value.trim().parse::<u32>() {
@@ -263,7 +311,11 @@ fn check(pe: u32, n_pes: u32, launcher: &'static str) -> Result<(), IdentityErro
     if pe < n_pes {
         Ok(())
     } else {
-        Err(IdentityError::OutOfRange { pe, n_pes, launcher })
+        Err(IdentityError::OutOfRange {
+            pe,
+            n_pes,
+            launcher,
+        })
     }
 }
 
@@ -271,7 +323,9 @@ fn check(pe: u32, n_pes: u32, launcher: &'static str) -> Result<(), IdentityErro
 pub(crate) fn fnv1a(bytes: &[u8]) -> u64 {
     const OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0100_0000_01b3;
-    bytes.iter().fold(OFFSET_BASIS, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(PRIME))
+    bytes.iter().fold(OFFSET_BASIS, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(PRIME)
+    })
 }
 
 #[cfg(test)]
@@ -279,7 +333,12 @@ mod tests {
     use super::*;
 
     fn identity(variables: &[(&str, &str)]) -> Result<Identity, String> {
-        let lookup = |name: &str| variables.iter().find(|(n, _)| *n == name).map(|(_, v)| v.to_string());
+        let lookup = |name: &str| {
+            variables
+                .iter()
+                .find(|(n, _)| *n == name)
+                .map(|(_, v)| v.to_string())
+        };
         let config = Config::from_lookup(lookup).map_err(|e| e.to_string())?;
         find(&config, lookup).map_err(|e| e.to_string())
     }
@@ -316,7 +375,12 @@ mod tests {
         .expect("identity");
         assert_eq!(me.store, Some(("node7".into(), 29517)));
         assert!(me.serves);
-        let last = identity(&[("RANK", "1"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "n"), ("MASTER_PORT", "65535")]);
+        let last = identity(&[
+            ("RANK", "1"),
+            ("WORLD_SIZE", "2"),
+            ("MASTER_ADDR", "n"),
+            ("MASTER_PORT", "65535"),
+        ]);
         assert_eq!(last.expect("identity").store, Some(("n".into(), 65518)));
     }
 
@@ -339,16 +403,29 @@ mod tests {
             ("PMIX_NAMESPACE", "prterun-1234"),
         ])
         .expect("ompi");
-        assert_eq!((ompi.pe, ompi.local_rank, ompi.launcher), (1, 1, "Open MPI"));
+        assert_eq!(
+            (ompi.pe, ompi.local_rank, ompi.launcher),
+            (1, 1, "Open MPI")
+        );
         assert!(ompi.job.contains("prterun-1234"));
-        let pmi = identity(&[("PMI_RANK", "1"), ("PMI_SIZE", "2"), ("NPUSHMEM_STORE", "a:1")]).expect("pmi");
+        let pmi = identity(&[
+            ("PMI_RANK", "1"),
+            ("PMI_SIZE", "2"),
+            ("NPUSHMEM_STORE", "a:1"),
+        ])
+        .expect("pmi");
         assert_eq!((pmi.pe, pmi.store), (1, Some(("a".into(), 1))));
     }
 
     #[test]
     fn several_machines_without_an_address_are_refused_with_the_setting_to_give() {
-        let text = identity(&[("SLURM_PROCID", "3"), ("SLURM_NTASKS", "4"), ("SLURM_NNODES", "2"), ("SLURM_JOB_ID", "7")])
-            .expect_err("no address");
+        let text = identity(&[
+            ("SLURM_PROCID", "3"),
+            ("SLURM_NTASKS", "4"),
+            ("SLURM_NNODES", "2"),
+            ("SLURM_JOB_ID", "7"),
+        ])
+        .expect_err("no address");
         assert!(text.contains("NPUSHMEM_STORE"), "{text}");
     }
 
@@ -359,9 +436,18 @@ mod tests {
             &[("NPUSHMEM_NPES", "2")][..],
             &[("RANK", "1")][..],
             &[("NPUSHMEM_PE", "1"), ("NPUSHMEM_NPES", "2")][..],
-            &[("NPUSHMEM_PE", "2"), ("NPUSHMEM_NPES", "2"), ("NPUSHMEM_STORE", "a:1")][..],
+            &[
+                ("NPUSHMEM_PE", "2"),
+                ("NPUSHMEM_NPES", "2"),
+                ("NPUSHMEM_STORE", "a:1"),
+            ][..],
             &[("RANK", "x"), ("WORLD_SIZE", "2")][..],
-            &[("RANK", "0"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "n"), ("MASTER_PORT", "65536")][..],
+            &[
+                ("RANK", "0"),
+                ("WORLD_SIZE", "2"),
+                ("MASTER_ADDR", "n"),
+                ("MASTER_PORT", "65536"),
+            ][..],
         ] {
             identity(variables).expect_err(&format!("{variables:?}"));
         }

@@ -43,15 +43,34 @@ impl Bootstrap {
                 if identity.serves {
                     serve(address, &identity)?;
                 }
-                let server = if identity.launcher == "NPUSHMEM_PE" { "the launcher" } else { "PE 0" };
+                let server = if identity.launcher == "NPUSHMEM_PE" {
+                    "the launcher"
+                } else {
+                    "PE 0"
+                };
                 let token = identity.job.as_bytes();
-                let client =
-                    client::Client::connect(address, identity.pe, identity.n_pes, token, config.join_timeout, server)?;
-                client.gather(Label::Join, &[], config.join_timeout, "NPUSHMEM_JOIN_TIMEOUT")?;
+                let client = client::Client::connect(
+                    address,
+                    identity.pe,
+                    identity.n_pes,
+                    token,
+                    config.join_timeout,
+                    server,
+                )?;
+                client.gather(
+                    Label::Join,
+                    &[],
+                    config.join_timeout,
+                    "NPUSHMEM_JOIN_TIMEOUT",
+                )?;
                 Some(client)
             }
         };
-        Ok(Bootstrap { identity, client, timeout: config.timeout })
+        Ok(Bootstrap {
+            identity,
+            client,
+            timeout: config.timeout,
+        })
     }
 
     /// Who this PE is.
@@ -78,6 +97,19 @@ impl Bootstrap {
         self.gather(label, &[]).map(drop)
     }
 
+    /// As [`Bootstrap::meet`], with a deadline of its own, for meetings that a PE may reach only after its kernel timed out.
+    ///
+    /// # Errors
+    /// As [`Bootstrap::gather`].
+    pub fn meet_within(&self, label: Label, within: Duration) -> Result<(), StoreError> {
+        match &self.client {
+            None => Ok(()),
+            Some(client) => client
+                .gather(label, &[], within, "NPUSHMEM_TIMEOUT")
+                .map(drop),
+        }
+    }
+
     /// The first death that this PE was told of.
     pub fn death(&self) -> Option<Death> {
         self.client.as_ref().and_then(client::Client::death)
@@ -92,11 +124,17 @@ impl Bootstrap {
 }
 
 fn serve(address: &(String, u16), identity: &Identity) -> Result<(), StoreError> {
-    let mut served =
-        SERVED.get_or_init(Default::default).lock().unwrap_or_else(PoisonError::into_inner);
+    let mut served = SERVED
+        .get_or_init(Default::default)
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
     if !served.contains_key(address) {
-        let server = store::Server::bind((address.0.as_str(), address.1), identity.n_pes, identity.job.as_bytes())
-            .map_err(|error| StoreError::Serve(error.to_string()))?;
+        let server = store::Server::bind(
+            (address.0.as_str(), address.1),
+            identity.n_pes,
+            identity.job.as_bytes(),
+        )
+        .map_err(|error| StoreError::Serve(error.to_string()))?;
         served.insert(address.clone(), server);
     }
     Ok(())

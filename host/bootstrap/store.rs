@@ -63,9 +63,15 @@ impl Server {
     ///
     /// # Errors
     /// The address cannot be listened at, or the system gives no thread.
-    pub fn bind(address: impl ToSocketAddrs + std::fmt::Debug, n_pes: u32, token: &[u8]) -> Result<Server, ServeError> {
-        let listener =
-            TcpListener::bind(&address).map_err(|source| ServeError::Bind { address: format!("{address:?}"), source })?;
+    pub fn bind(
+        address: impl ToSocketAddrs + std::fmt::Debug,
+        n_pes: u32,
+        token: &[u8],
+    ) -> Result<Server, ServeError> {
+        let listener = TcpListener::bind(&address).map_err(|source| ServeError::Bind {
+            address: format!("{address:?}"),
+            source,
+        })?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let (wake, woken) = UnixStream::pair()?;
@@ -84,8 +90,15 @@ impl Server {
             gathers: HashMap::new(),
             dead: BTreeMap::new(),
         };
-        let thread = std::thread::Builder::new().name("npushmem-store".into()).spawn(move || service.run())?;
-        Ok(Server { address, orders, wake, thread: Some(thread) })
+        let thread = std::thread::Builder::new()
+            .name("npushmem-store".into())
+            .spawn(move || service.run())?;
+        Ok(Server {
+            address,
+            orders,
+            wake,
+            thread: Some(thread),
+        })
     }
 
     /// Where PEs reach the store, for `NPUSHMEM_STORE`.
@@ -95,11 +108,17 @@ impl Server {
 
     /// Tells all PEs that `pe` died, with a better reason than its closed connection: the launcher knows the exit status.
     pub fn declare_dead(&self, pe: u32, reason: &str) {
-        self.order(Order::Dead { pe, reason: reason.to_string() });
+        self.order(Order::Dead {
+            pe,
+            reason: reason.to_string(),
+        });
     }
 
     fn order(&self, order: Order) {
-        self.orders.lock().unwrap_or_else(PoisonError::into_inner).push_back(order);
+        self.orders
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push_back(order);
         // A full pipe wakes the thread as well.
         let _ = (&self.wake).write(&[1]);
     }
@@ -211,12 +230,19 @@ impl Service {
             .values()
             .filter(|gather| gather.failed.is_none())
             .map(|gather| gather.deadline)
-            .chain(self.connections.values().filter_map(|connection| connection.until))
+            .chain(
+                self.connections
+                    .values()
+                    .filter_map(|connection| connection.until),
+            )
             .min();
         let timeout = next.map(|at| {
             // One millisecond more, so that the deadline has passed when poll returns.
             let left = at.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
-            Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() }
+            Timespec {
+                tv_sec: left.as_secs() as i64,
+                tv_nsec: left.subsec_nanos().into(),
+            }
         });
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) => {}
@@ -230,7 +256,13 @@ impl Service {
             connections: ids
                 .iter()
                 .zip(&fds[2..])
-                .map(|(id, fd)| (*id, fd.revents().intersects(readable), fd.revents().contains(PollFlags::OUT)))
+                .map(|(id, fd)| {
+                    (
+                        *id,
+                        fd.revents().intersects(readable),
+                        fd.revents().contains(PollFlags::OUT),
+                    )
+                })
                 .filter(|(_, readable, writable)| *readable || *writable)
                 .collect(),
         })
@@ -241,7 +273,11 @@ impl Service {
         let mut sink = [0u8; 64];
         while matches!((&self.woken).read(&mut sink), Ok(n) if n > 0) {}
         loop {
-            let order = self.orders.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+            let order = self
+                .orders
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .pop_front();
             match order {
                 None => return true,
                 Some(Order::Stop) => return false,
@@ -291,7 +327,9 @@ impl Service {
         /// Bytes read from a connection at once.
         const CHUNK: usize = 1 << 16;
         let mut chunk = vec![0u8; CHUNK];
-        let Some(connection) = self.connections.get_mut(&id) else { return };
+        let Some(connection) = self.connections.get_mut(&id) else {
+            return;
+        };
         let (mut ended, mut error) = (false, None);
         match connection.stream.read(&mut chunk) {
             Ok(0) => ended = true,
@@ -307,7 +345,11 @@ impl Service {
             if connection.refused {
                 break;
             }
-            let limit = if connection.pe.is_some() { wire::MAX_FRAME } else { wire::MAX_HELLO };
+            let limit = if connection.pe.is_some() {
+                wire::MAX_FRAME
+            } else {
+                wire::MAX_HELLO
+            };
             match connection.decoder.next(limit) {
                 Ok(Some(message)) => self.handle(id, message),
                 Ok(None) => break,
@@ -316,7 +358,9 @@ impl Service {
                         self.connections.remove(&id);
                         self.bury(pe, format!("it sent the store what is no message: {error}"));
                     }
-                    None => self.refuse(id, format!("this is the store of an npushmem job: {error}")),
+                    None => {
+                        self.refuse(id, format!("this is the store of an npushmem job: {error}"))
+                    }
                 },
             }
         }
@@ -327,7 +371,9 @@ impl Service {
 
     /// The connection is at its end.
     fn close(&mut self, id: u64, error: Option<String>) {
-        let Some(connection) = self.connections.remove(&id) else { return };
+        let Some(connection) = self.connections.remove(&id) else {
+            return;
+        };
         if let Some(pe) = connection.pe {
             let pid = self.members[pe as usize].pid;
             let how = error.unwrap_or_else(|| "its connection closed without a goodbye".into());
@@ -338,11 +384,25 @@ impl Service {
     fn handle(&mut self, id: u64, message: Message) {
         let pe = self.connections.get(&id).and_then(|c| c.pe);
         match (pe, message) {
-            (None, Message::Hello { pe, n_pes, pid, token }) => self.hello(id, pe, n_pes, pid, &token),
+            (
+                None,
+                Message::Hello {
+                    pe,
+                    n_pes,
+                    pid,
+                    token,
+                },
+            ) => self.hello(id, pe, n_pes, pid, &token),
             (None, _) => self.refuse(id, "say hello first".into()),
-            (Some(pe), Message::Gather { seq, deadline_ms, label, payload }) => {
-                self.contribute(pe, seq, deadline_ms, label, payload)
-            }
+            (
+                Some(pe),
+                Message::Gather {
+                    seq,
+                    deadline_ms,
+                    label,
+                    payload,
+                },
+            ) => self.contribute(pe, seq, deadline_ms, label, payload),
             (Some(pe), Message::Bye) => {
                 self.connections.remove(&id);
                 self.members[pe as usize].connection = None;
@@ -354,7 +414,10 @@ impl Service {
             }
             (Some(pe), _) => {
                 self.connections.remove(&id);
-                self.bury(pe, "it sent the store a message that only the store sends".into());
+                self.bury(
+                    pe,
+                    "it sent the store a message that only the store sends".into(),
+                );
             }
         }
     }
@@ -367,19 +430,35 @@ impl Service {
             );
         }
         if n_pes != self.n_pes {
-            return self.refuse(id, format!("this job has {} PEs, the caller believes {n_pes}", self.n_pes));
+            return self.refuse(
+                id,
+                format!(
+                    "this job has {} PEs, the caller believes {n_pes}",
+                    self.n_pes
+                ),
+            );
         }
         let Some(member) = self.members.get(pe as usize) else {
             return self.refuse(id, format!("PE {pe} is outside a job of {n_pes} PEs"));
         };
         if member.connection.is_some() {
-            return self.refuse(id, format!("PE {pe} has joined already, as process {}; is NPUSHMEM_PE set twice alike?", member.pid));
+            return self.refuse(
+                id,
+                format!(
+                    "PE {pe} has joined already, as process {}; is NPUSHMEM_PE set twice alike?",
+                    member.pid
+                ),
+            );
         }
         if let Some((dead, reason)) = self.dead.iter().next() {
             return self.refuse(id, format!("the job is over: PE {dead} died ({reason})"));
         }
         let member = &mut self.members[pe as usize];
-        *member = Member { connection: Some(id), round: member.round + 1, pid };
+        *member = Member {
+            connection: Some(id),
+            round: member.round + 1,
+            pid,
+        };
         if let Some(connection) = self.connections.get_mut(&id) {
             connection.pe = Some(pe);
             connection.until = None;
@@ -409,7 +488,13 @@ impl Service {
             failed: None,
         });
         if gather.payloads[pe as usize].is_some() {
-            return self.answer(pe, &Message::Broken { seq, reason: format!("PE {pe} came twice to collective {seq}") });
+            return self.answer(
+                pe,
+                &Message::Broken {
+                    seq,
+                    reason: format!("PE {pe} came twice to collective {seq}"),
+                },
+            );
         }
         gather.payloads[pe as usize] = Some(payload);
         gather.came += 1;
@@ -421,7 +506,12 @@ impl Service {
             return self.answer(pe, &Message::Broken { seq, reason });
         }
         if gather.label != label {
-            let other = gather.payloads.iter().enumerate().find(|(i, p)| *i != pe as usize && p.is_some()).map(|(i, _)| i);
+            let other = gather
+                .payloads
+                .iter()
+                .enumerate()
+                .find(|(i, p)| *i != pe as usize && p.is_some())
+                .map(|(i, _)| i);
             let reason = format!(
                 "PE {pe} calls {} where PE {} calls {}: collectives must be called in the same order by all PEs",
                 label.word(),
@@ -436,7 +526,9 @@ impl Service {
             }
             return;
         }
-        let Some(gather) = self.gathers.remove(&(round, seq)) else { return };
+        let Some(gather) = self.gathers.remove(&(round, seq)) else {
+            return;
+        };
         let payloads: Vec<Vec<u8>> = gather.payloads.into_iter().flatten().collect();
         let total: u64 = payloads.iter().map(|p| p.len() as u64 + 4).sum();
         let answer = if total > u64::from(u32::MAX - 64) {
@@ -462,36 +554,70 @@ impl Service {
                 let member = &self.members[*pe as usize];
                 missing(*pe) && member.connection.is_none() && member.round >= key.0
             })
-            .map(|pe| format!("PE {pe} has left the job (finalize) and will not call {}", gather.label.word()))
+            .map(|pe| {
+                format!(
+                    "PE {pe} has left the job (finalize) and will not call {}",
+                    gather.label.word()
+                )
+            })
     }
 
     fn fail(&mut self, key: Key, reason: String) {
-        let Some(gather) = self.gathers.get_mut(&key) else { return };
+        let Some(gather) = self.gathers.get_mut(&key) else {
+            return;
+        };
         gather.failed = Some(reason.clone());
-        let came: Vec<u32> = (0..self.n_pes).filter(|pe| gather.payloads[*pe as usize].is_some()).collect();
+        let came: Vec<u32> = (0..self.n_pes)
+            .filter(|pe| gather.payloads[*pe as usize].is_some())
+            .collect();
         if came.len() == self.n_pes as usize {
             self.gathers.remove(&key);
         }
         for pe in came {
-            self.answer(pe, &Message::Broken { seq: key.1, reason: reason.clone() });
+            self.answer(
+                pe,
+                &Message::Broken {
+                    seq: key.1,
+                    reason: reason.clone(),
+                },
+            );
         }
     }
 
     fn end_late(&mut self) {
         let now = Instant::now();
-        let late: Vec<Key> =
-            self.gathers.iter().filter(|(_, g)| g.failed.is_none() && g.deadline <= now).map(|(key, _)| *key).collect();
+        let late: Vec<Key> = self
+            .gathers
+            .iter()
+            .filter(|(_, g)| g.failed.is_none() && g.deadline <= now)
+            .map(|(key, _)| *key)
+            .collect();
         for key in late {
-            let Some(gather) = self.gathers.get_mut(&key) else { continue };
+            let Some(gather) = self.gathers.get_mut(&key) else {
+                continue;
+            };
             let (came, missing): (Vec<u32>, Vec<u32>) =
                 (0..self.n_pes).partition(|pe| gather.payloads[*pe as usize].is_some());
-            gather.failed = Some(format!("the other PEs waited for this {} until their deadline passed", gather.label.word()));
+            gather.failed = Some(format!(
+                "the other PEs waited for this {} until their deadline passed",
+                gather.label.word()
+            ));
             for pe in came {
-                self.answer(pe, &Message::Late { seq: key.1, missing: missing.clone() });
+                self.answer(
+                    pe,
+                    &Message::Late {
+                        seq: key.1,
+                        missing: missing.clone(),
+                    },
+                );
             }
         }
-        let stale: Vec<u64> =
-            self.connections.iter().filter(|(_, c)| c.until.is_some_and(|at| at <= now)).map(|(id, _)| *id).collect();
+        let stale: Vec<u64> = self
+            .connections
+            .iter()
+            .filter(|(_, c)| c.until.is_some_and(|at| at <= now))
+            .map(|(id, _)| *id)
+            .collect();
         for id in stale {
             self.connections.remove(&id);
         }
@@ -499,7 +625,9 @@ impl Service {
 
     /// `pe` is dead: everybody is told, and collectives that wait for it end.
     fn bury(&mut self, pe: u32, reason: String) {
-        let Some(member) = self.members.get_mut(pe as usize) else { return };
+        let Some(member) = self.members.get_mut(pe as usize) else {
+            return;
+        };
         if let Some(id) = member.connection.take() {
             self.connections.remove(&id);
         }
@@ -527,7 +655,11 @@ impl Service {
                 self.fail(key, reason);
             }
         }
-        if self.members.iter().all(|member| member.connection.is_none()) {
+        if self
+            .members
+            .iter()
+            .all(|member| member.connection.is_none())
+        {
             let round = self.members.iter().map(|m| m.round).max().unwrap_or(0);
             for member in &mut self.members {
                 member.round = round;
@@ -560,7 +692,9 @@ impl Service {
     }
 
     fn send(&mut self, id: u64) {
-        let Some(connection) = self.connections.get_mut(&id) else { return };
+        let Some(connection) = self.connections.get_mut(&id) else {
+            return;
+        };
         while let Some(first) = connection.out.front() {
             match connection.stream.write(&first[connection.sent..]) {
                 Ok(n) => {
@@ -572,7 +706,11 @@ impl Service {
                     }
                 }
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                Err(e) if e.kind() == ErrorKind::WouldBlock && connection.backlog <= MAX_BACKLOG => return,
+                Err(e)
+                    if e.kind() == ErrorKind::WouldBlock && connection.backlog <= MAX_BACKLOG =>
+                {
+                    return
+                }
                 // The end of the stream is seen, with its cause, when it is read next.
                 Err(_) => {
                     connection.out.clear();

@@ -20,7 +20,14 @@ fn server(n_pes: u32) -> Server {
 }
 
 fn enter(server: &Server, pe: u32, n_pes: u32, token: &[u8]) -> Result<Client, StoreError> {
-    Client::connect(&place(server.address()), pe, n_pes, token, SOON, "the launcher")
+    Client::connect(
+        &place(server.address()),
+        pe,
+        n_pes,
+        token,
+        SOON,
+        "the launcher",
+    )
 }
 
 /// Runs `f` for every PE on its own thread.
@@ -32,7 +39,10 @@ fn job<T: Send>(server: &Server, n_pes: u32, f: impl Fn(u32, Client) -> T + Sync
                 scope.spawn(move || f(pe, enter(server, pe, n_pes, b"token").expect("join")))
             })
             .collect();
-        threads.into_iter().map(|t| t.join().expect("thread")).collect()
+        threads
+            .into_iter()
+            .map(|t| t.join().expect("thread"))
+            .collect()
     })
 }
 
@@ -43,7 +53,11 @@ fn every_pe_gets_everybodys_bytes_in_the_order_of_the_pes() {
         let mut rounds = Vec::new();
         for round in 0..20u32 {
             let bytes = vec![pe as u8; (pe * round) as usize];
-            rounds.push(client.gather(Label::Exchange, &bytes, SOON, "X").expect("gather"));
+            rounds.push(
+                client
+                    .gather(Label::Exchange, &bytes, SOON, "X")
+                    .expect("gather"),
+            );
         }
         client.leave(None);
         rounds
@@ -62,13 +76,18 @@ fn large_exchanges_arrive_whole() {
     let store = server(3);
     let seen = job(&store, 3, |pe, mut client| {
         let bytes: Vec<u8> = (0..3_000_000u32).map(|i| (i ^ pe) as u8).collect();
-        let all = client.gather(Label::Exchange, &bytes, SOON, "X").expect("gather");
+        let all = client
+            .gather(Label::Exchange, &bytes, SOON, "X")
+            .expect("gather");
         client.leave(None);
         all
     });
     for all in seen {
         for (pe, payload) in all.iter().enumerate() {
-            assert!(payload.iter().enumerate().all(|(i, b)| *b == (i as u32 ^ pe as u32) as u8));
+            assert!(payload
+                .iter()
+                .enumerate()
+                .all(|(i, b)| *b == (i as u32 ^ pe as u32) as u8));
         }
     }
 }
@@ -81,10 +100,18 @@ fn a_deadline_lists_who_is_missing() {
     std::thread::scope(|scope| {
         for client in [&a, &b] {
             scope.spawn(move || {
-                let error = client.gather(Label::Join, &[], SHORT, "NPUSHMEM_JOIN_TIMEOUT").expect_err("late");
+                let error = client
+                    .gather(Label::Join, &[], SHORT, "NPUSHMEM_JOIN_TIMEOUT")
+                    .expect_err("late");
                 let text = error.to_string();
-                assert!(matches!(&error, StoreError::Late { missing, .. } if *missing == [1, 3]), "{text}");
-                assert!(text.contains("PEs 1, 3") && text.contains("NPUSHMEM_JOIN_TIMEOUT"), "{text}");
+                assert!(
+                    matches!(&error, StoreError::Late { missing, .. } if *missing == [1, 3]),
+                    "{text}"
+                );
+                assert!(
+                    text.contains("PEs 1, 3") && text.contains("NPUSHMEM_JOIN_TIMEOUT"),
+                    "{text}"
+                );
             });
         }
     });
@@ -96,19 +123,25 @@ fn a_pe_that_comes_after_the_deadline_is_told_so() {
     let a = enter(&store, 0, 2, b"token").expect("join");
     let b = enter(&store, 1, 2, b"token").expect("join");
     a.gather(Label::Barrier, &[], SHORT, "X").expect_err("late");
-    let error = b.gather(Label::Barrier, &[], SOON, "X").expect_err("after the deadline");
+    let error = b
+        .gather(Label::Barrier, &[], SOON, "X")
+        .expect_err("after the deadline");
     assert!(error.to_string().contains("deadline passed"), "{error}");
 }
 
 #[test]
 fn a_dead_pe_ends_everybodys_wait_and_is_named() {
     let store = server(3);
-    let clients: Vec<Client> = (0..2).map(|pe| enter(&store, pe, 3, b"token").expect("join")).collect();
+    let clients: Vec<Client> = (0..2)
+        .map(|pe| enter(&store, pe, 3, b"token").expect("join"))
+        .collect();
     let mut raw = raw_member(&store, 2, 3);
     std::thread::scope(|scope| {
         for client in &clients {
             scope.spawn(move || {
-                let error = client.gather(Label::Barrier, &[], SOON, "X").expect_err("dead peer");
+                let error = client
+                    .gather(Label::Barrier, &[], SOON, "X")
+                    .expect_err("dead peer");
                 assert!(matches!(&error, StoreError::Died { pe: 2, .. }), "{error}");
             });
         }
@@ -119,7 +152,9 @@ fn a_dead_pe_ends_everybodys_wait_and_is_named() {
     // And every later collective says the same at once.
     for client in &clients {
         assert_eq!(client.death().and_then(|d| d.pe), Some(2));
-        let error = client.gather(Label::Barrier, &[], SOON, "X").expect_err("dead peer");
+        let error = client
+            .gather(Label::Barrier, &[], SOON, "X")
+            .expect_err("dead peer");
         assert!(error.to_string().starts_with("PE 2 died"), "{error}");
     }
 }
@@ -129,7 +164,9 @@ fn the_launchers_word_on_a_death_reaches_the_pes() {
     let store = server(2);
     let client = enter(&store, 0, 2, b"token").expect("join");
     store.declare_dead(1, "killed by signal 9");
-    let error = client.gather(Label::Barrier, &[], SOON, "X").expect_err("dead peer");
+    let error = client
+        .gather(Label::Barrier, &[], SOON, "X")
+        .expect_err("dead peer");
     assert!(error.to_string().contains("killed by signal 9"), "{error}");
 }
 
@@ -139,8 +176,13 @@ fn a_pe_that_leaves_with_an_error_tells_the_others_why() {
     let client = enter(&store, 0, 2, b"token").expect("join");
     let mut other = enter(&store, 1, 2, b"token").expect("join");
     other.leave(Some("out of memory"));
-    let error = client.gather(Label::Barrier, &[], SOON, "X").expect_err("aborted peer");
-    assert!(matches!(&error, StoreError::Died { pe: 1, reason, .. } if reason == "out of memory"), "{error}");
+    let error = client
+        .gather(Label::Barrier, &[], SOON, "X")
+        .expect_err("aborted peer");
+    assert!(
+        matches!(&error, StoreError::Died { pe: 1, reason, .. } if reason == "out of memory"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -149,8 +191,13 @@ fn a_pe_that_left_in_peace_breaks_only_collectives_that_need_it() {
     let client = enter(&store, 0, 2, b"token").expect("join");
     let mut other = enter(&store, 1, 2, b"token").expect("join");
     other.leave(None);
-    let error = client.gather(Label::Barrier, &[], SOON, "X").expect_err("peer left");
-    assert!(error.to_string().contains("PE 1 has left the job"), "{error}");
+    let error = client
+        .gather(Label::Barrier, &[], SOON, "X")
+        .expect_err("peer left");
+    assert!(
+        error.to_string().contains("PE 1 has left the job"),
+        "{error}"
+    );
     assert_eq!(client.death(), None);
 }
 
@@ -160,10 +207,21 @@ fn calls_in_different_order_are_named() {
     let a = enter(&store, 0, 2, b"token").expect("join");
     let b = enter(&store, 1, 2, b"token").expect("join");
     std::thread::scope(|scope| {
-        let first = scope.spawn(|| a.gather(Label::Barrier, &[], SOON, "X").expect_err("mismatch").to_string());
-        let second = scope.spawn(|| b.gather(Label::Exchange, &[1], SOON, "X").expect_err("mismatch").to_string());
+        let first = scope.spawn(|| {
+            a.gather(Label::Barrier, &[], SOON, "X")
+                .expect_err("mismatch")
+                .to_string()
+        });
+        let second = scope.spawn(|| {
+            b.gather(Label::Exchange, &[1], SOON, "X")
+                .expect_err("mismatch")
+                .to_string()
+        });
         for text in [first.join().expect("a"), second.join().expect("b")] {
-            assert!(text.contains("barrier_all") && text.contains("exchange"), "{text}");
+            assert!(
+                text.contains("barrier_all") && text.contains("exchange"),
+                "{text}"
+            );
         }
     });
 }
@@ -180,7 +238,10 @@ fn strangers_are_refused_with_a_reason() {
         (1, 3, &b"token"[..], "2 PEs"),
     ] {
         let error = enter(&store, pe, n_pes, token).err().expect("refused");
-        assert!(matches!(&error, StoreError::Refused { .. }) && error.to_string().contains(reason), "{error}");
+        assert!(
+            matches!(&error, StoreError::Refused { .. }) && error.to_string().contains(reason),
+            "{error}"
+        );
     }
     // The job goes on.
     enter(&store, 1, 2, b"token").expect("join");
@@ -190,7 +251,12 @@ fn strangers_are_refused_with_a_reason() {
 fn garbage_and_oversize_frames_do_not_hold_the_job_up() {
     let store = server(2);
     let mut silent = TcpStream::connect(store.address()).expect("connect");
-    for garbage in [&b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"[..], &[0xff; 64][..], &[0, 0, 0, 0][..], &[1, 0, 0, 0, 9][..]] {
+    for garbage in [
+        &b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"[..],
+        &[0xff; 64][..],
+        &[0, 0, 0, 0][..],
+        &[1, 0, 0, 0, 9][..],
+    ] {
         let mut stream = TcpStream::connect(store.address()).expect("connect");
         stream.write_all(garbage).expect("write");
         let mut answer = Vec::new();
@@ -223,7 +289,12 @@ fn a_pe_that_sends_one_byte_at_a_time_is_as_good_as_any() {
         scope.spawn(|| {
             let mut stream = TcpStream::connect(store.address()).expect("connect");
             stream.set_nodelay(true).expect("nodelay");
-            let mut bytes = wire::encode(&Message::Hello { pe: 1, n_pes: 2, pid: 1, token: b"token".to_vec() });
+            let mut bytes = wire::encode(&Message::Hello {
+                pe: 1,
+                n_pes: 2,
+                pid: 1,
+                token: b"token".to_vec(),
+            });
             bytes.extend(wire::encode(&Message::Gather {
                 seq: 0,
                 deadline_ms: 20_000,
@@ -243,10 +314,15 @@ fn a_pe_that_sends_one_byte_at_a_time_is_as_good_as_any() {
                 decoder.feed(&byte);
                 seen.extend(decoder.next(wire::MAX_FRAME).expect("frame"));
             }
-            assert!(matches!(&seen[1], Message::Gathered { payloads, .. } if payloads[0] == b"fast"), "{seen:?}");
+            assert!(
+                matches!(&seen[1], Message::Gathered { payloads, .. } if payloads[0] == b"fast"),
+                "{seen:?}"
+            );
             stream.write_all(&wire::encode(&Message::Bye)).expect("bye");
         });
-        let all = client.gather(Label::Exchange, b"fast", SOON, "X").expect("gather");
+        let all = client
+            .gather(Label::Exchange, b"fast", SOON, "X")
+            .expect("gather");
         assert_eq!(all, [b"fast".to_vec(), b"slow".to_vec()]);
     });
 }
@@ -257,7 +333,9 @@ fn the_job_may_begin_anew_after_everybody_left() {
     for _ in 0..30 {
         job(&store, 3, |_, mut client| {
             client.gather(Label::Join, &[], SOON, "X").expect("join");
-            client.gather(Label::Finalize, &[], SOON, "X").expect("finalize");
+            client
+                .gather(Label::Finalize, &[], SOON, "X")
+                .expect("finalize");
             client.leave(None);
         });
     }
@@ -273,7 +351,9 @@ fn init_may_follow_finalize_while_others_still_leave() {
                 for _ in 0..50 {
                     let mut client = enter(store, pe, 4, b"token").expect("join");
                     client.gather(Label::Join, &[], SOON, "X").expect("join");
-                    client.gather(Label::Finalize, &[], SOON, "X").expect("finalize");
+                    client
+                        .gather(Label::Finalize, &[], SOON, "X")
+                        .expect("finalize");
                     client.leave(None);
                 }
             });
@@ -287,7 +367,9 @@ fn a_store_that_goes_away_is_noticed() {
     let client = enter(&store, 0, 2, b"token").expect("join");
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let error = client.gather(Label::Barrier, &[], SOON, "X").expect_err("gone");
+            let error = client
+                .gather(Label::Barrier, &[], SOON, "X")
+                .expect_err("gone");
             assert!(matches!(error, StoreError::Gone { .. }), "{error}");
         });
         std::thread::sleep(SHORT);
@@ -301,22 +383,36 @@ fn nobody_at_the_address_is_an_error_that_names_it() {
         let store = server(2);
         place(store.address())
     };
-    let error = Client::connect(&address, 1, 2, b"token", SHORT, "PE 0").err().expect("nobody there");
+    let error = Client::connect(&address, 1, 2, b"token", SHORT, "PE 0")
+        .err()
+        .expect("nobody there");
     let text = error.to_string();
-    assert!(text.contains(&address.1.to_string()) && text.contains("PE 0") && text.contains("NPUSHMEM_STORE"), "{text}");
+    assert!(
+        text.contains(&address.1.to_string())
+            && text.contains("PE 0")
+            && text.contains("NPUSHMEM_STORE"),
+        "{text}"
+    );
 }
 
 #[test]
 fn a_taken_address_is_refused_with_the_setting() {
     let store = server(1);
-    let error = Server::bind(store.address(), 1, b"token").err().expect("taken");
+    let error = Server::bind(store.address(), 1, b"token")
+        .err()
+        .expect("taken");
     assert!(error.to_string().contains("NPUSHMEM_STORE"), "{error}");
 }
 
 /// A member without a client: its connection can end without a goodbye.
 fn raw_member(store: &Server, pe: u32, n_pes: u32) -> TcpStream {
     let mut stream = TcpStream::connect(store.address()).expect("connect");
-    let hello = Message::Hello { pe, n_pes, pid: 4711, token: b"token".to_vec() };
+    let hello = Message::Hello {
+        pe,
+        n_pes,
+        pid: 4711,
+        token: b"token".to_vec(),
+    };
     stream.write_all(&wire::encode(&hello)).expect("hello");
     let mut decoder = Decoder::default();
     let mut byte = [0u8; 1];

@@ -114,7 +114,15 @@ impl Label {
     }
 
     fn from_byte(byte: u8) -> Option<Label> {
-        [Label::Join, Label::Barrier, Label::Exchange, Label::Setup, Label::Finalize].into_iter().find(|l| *l as u8 == byte)
+        [
+            Label::Join,
+            Label::Barrier,
+            Label::Exchange,
+            Label::Setup,
+            Label::Finalize,
+        ]
+        .into_iter()
+        .find(|l| *l as u8 == byte)
     }
 }
 
@@ -150,7 +158,12 @@ pub enum WireError {
 pub fn encode(message: &Message) -> Vec<u8> {
     let mut out = vec![0u8; 4];
     match message {
-        Message::Hello { pe, n_pes, pid, token } => {
+        Message::Hello {
+            pe,
+            n_pes,
+            pid,
+            token,
+        } => {
             out.push(1);
             out.extend_from_slice(&MAGIC.to_le_bytes());
             out.extend_from_slice(&VERSION.to_le_bytes());
@@ -159,7 +172,12 @@ pub fn encode(message: &Message) -> Vec<u8> {
             }
             put_bytes(&mut out, token);
         }
-        Message::Gather { seq, deadline_ms, label, payload } => {
+        Message::Gather {
+            seq,
+            deadline_ms,
+            label,
+            payload,
+        } => {
             out.push(2);
             out.extend_from_slice(&seq.to_le_bytes());
             out.extend_from_slice(&deadline_ms.to_le_bytes());
@@ -239,7 +257,9 @@ impl Decoder {
     /// The bytes are no frame of ours; the connection is of no further use.
     pub fn next(&mut self, limit: u32) -> Result<Option<Message>, WireError> {
         let bytes = &self.bytes[self.start..];
-        let Some(head) = bytes.first_chunk::<4>() else { return Ok(None) };
+        let Some(head) = bytes.first_chunk::<4>() else {
+            return Ok(None);
+        };
         let length = u32::from_le_bytes(*head);
         if length == 0 {
             return Err(WireError::Empty);
@@ -247,7 +267,9 @@ impl Decoder {
         if length > limit {
             return Err(WireError::TooLong { length, limit });
         }
-        let Some(frame) = bytes.get(4..4 + length as usize) else { return Ok(None) };
+        let Some(frame) = bytes.get(4..4 + length as usize) else {
+            return Ok(None);
+        };
         let message = decode(frame)?;
         self.start += 4 + length as usize;
         Ok(Some(message))
@@ -282,7 +304,8 @@ impl<'a> Body<'a> {
         Some(head)
     }
     fn text(&mut self) -> Option<String> {
-        self.bytes().map(|b| String::from_utf8_lossy(b).into_owned())
+        self.bytes()
+            .map(|b| String::from_utf8_lossy(b).into_owned())
     }
     fn end(&self) -> Option<()> {
         self.0.is_empty().then_some(())
@@ -307,7 +330,12 @@ fn decode(frame: &[u8]) -> Result<Message, WireError> {
                 let (pe, n_pes, pid) = (body.u32()?, body.u32()?, body.u32()?);
                 let token = body.bytes()?.to_vec();
                 body.end()?;
-                Some(Message::Hello { pe, n_pes, pid, token })
+                Some(Message::Hello {
+                    pe,
+                    n_pes,
+                    pid,
+                    token,
+                })
             };
             whole("hello", rest())
         }
@@ -317,14 +345,27 @@ fn decode(frame: &[u8]) -> Result<Message, WireError> {
                 let label = Label::from_byte(body.u8()?)?;
                 let payload = body.bytes()?.to_vec();
                 body.end()?;
-                Some(Message::Gather { seq, deadline_ms, label, payload })
+                Some(Message::Gather {
+                    seq,
+                    deadline_ms,
+                    label,
+                    payload,
+                })
             };
             whole("gather", rest())
         }
         3 => whole("bye", body.end().map(|()| Message::Bye)),
-        4 => whole("abort", body.text().and_then(|reason| body.end().map(|()| Message::Abort { reason }))),
+        4 => whole(
+            "abort",
+            body.text()
+                .and_then(|reason| body.end().map(|()| Message::Abort { reason })),
+        ),
         16 => whole("welcome", body.end().map(|()| Message::Welcome)),
-        17 => whole("refused", body.text().and_then(|reason| body.end().map(|()| Message::Refused { reason }))),
+        17 => whole(
+            "refused",
+            body.text()
+                .and_then(|reason| body.end().map(|()| Message::Refused { reason })),
+        ),
         18 => {
             let mut rest = || {
                 let (seq, n) = (body.u64()?, body.u32()?);
@@ -373,7 +414,10 @@ fn decode(frame: &[u8]) -> Result<Message, WireError> {
 pub fn same_token(a: &[u8], b: &[u8]) -> bool {
     let mut difference = a.len() ^ b.len();
     for i in 0..a.len().max(b.len()) {
-        let (x, y) = (a.get(i).copied().unwrap_or(0), b.get(i).copied().unwrap_or(0));
+        let (x, y) = (
+            a.get(i).copied().unwrap_or(0),
+            b.get(i).copied().unwrap_or(0),
+        );
         difference |= usize::from(std::hint::black_box(x ^ y));
     }
     difference == 0
@@ -388,20 +432,30 @@ mod tests {
         let bytes = || proptest::collection::vec(any::<u8>(), 0..40);
         let text = || ".{0,20}";
         prop_oneof![
-            (any::<u32>(), any::<u32>(), any::<u32>(), bytes())
-                .prop_map(|(pe, n_pes, pid, token)| Message::Hello { pe, n_pes, pid, token }),
-            (any::<u64>(), any::<u64>(), 1u8..=5, bytes()).prop_map(|(seq, deadline_ms, label, payload)| Message::Gather {
-                seq,
-                deadline_ms,
-                label: Label::from_byte(label).expect("label"),
-                payload
-            }),
+            (any::<u32>(), any::<u32>(), any::<u32>(), bytes()).prop_map(
+                |(pe, n_pes, pid, token)| Message::Hello {
+                    pe,
+                    n_pes,
+                    pid,
+                    token
+                }
+            ),
+            (any::<u64>(), any::<u64>(), 1u8..=5, bytes()).prop_map(
+                |(seq, deadline_ms, label, payload)| Message::Gather {
+                    seq,
+                    deadline_ms,
+                    label: Label::from_byte(label).expect("label"),
+                    payload
+                }
+            ),
             Just(Message::Bye),
             text().prop_map(|reason| Message::Abort { reason }),
             Just(Message::Welcome),
             text().prop_map(|reason| Message::Refused { reason }),
-            (any::<u64>(), proptest::collection::vec(bytes(), 0..5)).prop_map(|(seq, payloads)| Message::Gathered { seq, payloads }),
-            (any::<u64>(), proptest::collection::vec(any::<u32>(), 0..5)).prop_map(|(seq, missing)| Message::Late { seq, missing }),
+            (any::<u64>(), proptest::collection::vec(bytes(), 0..5))
+                .prop_map(|(seq, payloads)| Message::Gathered { seq, payloads }),
+            (any::<u64>(), proptest::collection::vec(any::<u32>(), 0..5))
+                .prop_map(|(seq, missing)| Message::Late { seq, missing }),
             (any::<u64>(), text()).prop_map(|(seq, reason)| Message::Broken { seq, reason }),
             (any::<u32>(), text()).prop_map(|(pe, reason)| Message::Died { pe, reason }),
         ]
@@ -450,7 +504,13 @@ mod tests {
     fn a_frame_above_the_limit_is_refused_before_its_bytes_come() {
         let mut decoder = Decoder::default();
         decoder.feed(&u32::MAX.to_le_bytes());
-        assert_eq!(decoder.next(MAX_HELLO), Err(WireError::TooLong { length: u32::MAX, limit: MAX_HELLO }));
+        assert_eq!(
+            decoder.next(MAX_HELLO),
+            Err(WireError::TooLong {
+                length: u32::MAX,
+                limit: MAX_HELLO
+            })
+        );
     }
 
     #[test]

@@ -37,7 +37,13 @@ impl SymmetricAllocator {
     /// An allocator of `bytes` (rounded down to whole units).
     pub fn new(bytes: u64) -> SymmetricAllocator {
         let bytes = bytes / UNIT * UNIT;
-        SymmetricAllocator { inner: RangeAllocator::new(0..bytes), bytes, live: 0, history: FNV_BASIS, calls: 0 }
+        SymmetricAllocator {
+            inner: RangeAllocator::new(0..bytes),
+            bytes,
+            live: 0,
+            history: FNV_BASIS,
+            calls: 0,
+        }
     }
 
     /// Takes `bytes` (0 counts as 1) at a multiple of `alignment` (a power of two; at least [`UNIT`] is given); gives their offset.
@@ -46,8 +52,16 @@ impl SymmetricAllocator {
     /// No free block is large enough.
     pub fn allocate(&mut self, bytes: u64, alignment: u64) -> Result<(u64, Block), Exhausted> {
         self.note(1, bytes);
-        let whole = bytes.max(1).div_ceil(UNIT).checked_mul(UNIT).filter(|whole| *whole <= self.bytes);
-        let found = whole.and_then(|whole| self.inner.allocate_range_aligned(whole, alignment.max(UNIT)).ok());
+        let whole = bytes
+            .max(1)
+            .div_ceil(UNIT)
+            .checked_mul(UNIT)
+            .filter(|whole| *whole <= self.bytes);
+        let found = whole.and_then(|whole| {
+            self.inner
+                .allocate_range_aligned(whole, alignment.max(UNIT))
+                .ok()
+        });
         match found {
             Some(range) => {
                 self.live += 1;
@@ -84,7 +98,11 @@ impl SymmetricAllocator {
             largest = largest.max(range.start - end);
             end = range.end;
         }
-        Exhausted { free: self.free_bytes(), largest: largest.max(self.bytes - end), live: self.live }
+        Exhausted {
+            free: self.free_bytes(),
+            largest: largest.max(self.bytes - end),
+            live: self.live,
+        }
     }
 
     fn note(&mut self, kind: u64, value: u64) {
@@ -129,7 +147,9 @@ mod tests {
     #[test]
     fn exhaustion_says_what_is_free_and_what_would_fit() {
         let mut heap = SymmetricAllocator::new(1 << 20);
-        let mut blocks: Vec<_> = (0..16).map(|_| heap.allocate(1 << 16, UNIT).expect("block")).collect();
+        let mut blocks: Vec<_> = (0..16)
+            .map(|_| heap.allocate(1 << 16, UNIT).expect("block"))
+            .collect();
         // Free every other block: 512 KiB free, 64 KiB the largest.
         let mut keep = Vec::new();
         for (i, (offset, block)) in blocks.drain(..).enumerate() {
@@ -140,15 +160,32 @@ mod tests {
             }
         }
         let error = heap.allocate(1 << 17, UNIT).expect_err("no such block");
-        assert_eq!(error, Exhausted { free: 1 << 19, largest: 1 << 16, live: 8 });
+        assert_eq!(
+            error,
+            Exhausted {
+                free: 1 << 19,
+                largest: 1 << 16,
+                live: 8
+            }
+        );
         assert!(heap.allocate(error.largest, UNIT).is_ok());
     }
 
     #[test]
     fn requests_beyond_any_heap_are_refused() {
         let mut heap = SymmetricAllocator::new(1 << 20);
-        assert_eq!(heap.allocate(u64::MAX, UNIT).expect_err("too large").largest, 1 << 20);
-        assert_eq!(heap.allocate((1 << 20) + 1, UNIT).expect_err("too large").free, 1 << 20);
+        assert_eq!(
+            heap.allocate(u64::MAX, UNIT)
+                .expect_err("too large")
+                .largest,
+            1 << 20
+        );
+        assert_eq!(
+            heap.allocate((1 << 20) + 1, UNIT)
+                .expect_err("too large")
+                .free,
+            1 << 20
+        );
     }
 
     #[test]
@@ -161,7 +198,10 @@ mod tests {
 
     #[test]
     fn the_history_differs_when_the_calls_do() {
-        let (mut a, mut b) = (SymmetricAllocator::new(1 << 20), SymmetricAllocator::new(1 << 20));
+        let (mut a, mut b) = (
+            SymmetricAllocator::new(1 << 20),
+            SymmetricAllocator::new(1 << 20),
+        );
         assert_eq!(a.history(), b.history());
         let _x = a.allocate(100, UNIT);
         let _y = b.allocate(100, UNIT);

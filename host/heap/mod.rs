@@ -164,9 +164,14 @@ pub(crate) struct Heap {
     sync_size: u64,
     user_offset: u64,
     user_size: u64,
-    // Dropped in this order: the peers' memory first, then the own.
+    base: DeviceAddress,
+    memory: Option<Memory>,
+}
+
+/// What is mapped. Dropped in this order: the peers' memory first, then the own.
+struct Memory {
     _imported: Vec<Mapping>,
-    own: Mapping,
+    _own: Mapping,
 }
 
 /// The allocator, shared with the buffers that give their blocks back when dropped.
@@ -191,17 +196,26 @@ impl Heap {
     ) -> Result<Heap, Error> {
         let (me, n_pes) = (bootstrap.identity().pe, bootstrap.identity().n_pes);
         let api = device.api();
-        let granule = PhysicalMemory::granularity(device).map_err(Error::acl("asking for the heap's granularity"))?.max(1);
+        let granule = PhysicalMemory::granularity(device)
+            .map_err(Error::acl("asking for the heap's granularity"))?
+            .max(1);
         let sync_size = abi::sync_size(max_cores.into(), n_pes.into());
         let user_offset = (sync_size + PROBE_LINE).next_multiple_of(USER_ALIGNMENT);
         let user_size = config.symmetric_size.next_multiple_of(UNIT);
         let size = (user_offset + user_size).next_multiple_of(granule);
         let memory = PhysicalMemory::new(device, size).map_err(|source| {
             let (free, total) = api.memory_info(acl::ACL_HBM_MEM).unwrap_or((0, 0));
-            HeapError::Memory { asked: size, free, total, source }
+            HeapError::Memory {
+                asked: size,
+                free,
+                total,
+                source,
+            }
         })?;
-        let own = Mapping::new(device, memory, size).map_err(Error::acl("mapping the symmetric heap"))?;
-        api.memset(own.address(), 0, user_offset).map_err(Error::acl("zeroing the sync area"))?;
+        let own =
+            Mapping::new(device, memory, size).map_err(Error::acl("mapping the symmetric heap"))?;
+        api.memset(own.address(), 0, user_offset)
+            .map_err(Error::acl("zeroing the sync area"))?;
 
         let mut record = Record {
             version: RECORD_VERSION,
@@ -227,9 +241,14 @@ impl Heap {
                     record.handle[..8].copy_from_slice(&number.to_le_bytes());
                 }
                 Err(source) if config.mapped == Mapped::On => {
-                    return Err(Error::Acl { doing: "exporting the symmetric heap (NPUSHMEM_MAPPED=on)", source })
+                    return Err(Error::Acl {
+                        doing: "exporting the symmetric heap (NPUSHMEM_MAPPED=on)",
+                        source,
+                    })
                 }
-                Err(error) => tracing::warn!("the heap cannot be exported, so no peer will map it: {error}"),
+                Err(error) => {
+                    tracing::warn!("the heap cannot be exported, so no peer will map it: {error}")
+                }
             }
         }
         let records = exchange(bootstrap, &record)?;
@@ -240,7 +259,10 @@ impl Heap {
         let mut enabled: Vec<i32> = vec![device.number()];
         for (pe, theirs) in records.iter().enumerate() {
             if pe == me as usize {
-                peers.push(Peer { mapped: own.address(), reason: String::new() });
+                peers.push(Peer {
+                    mapped: own.address(),
+                    reason: String::new(),
+                });
                 continue;
             }
             let peer = if config.mapped == Mapped::Off {
@@ -250,12 +272,19 @@ impl Heap {
             };
             match peer {
                 Ok(mapping) => {
-                    peers.push(Peer { mapped: mapping.address(), reason: String::new() });
+                    peers.push(Peer {
+                        mapped: mapping.address(),
+                        reason: String::new(),
+                    });
                     imported.push(mapping);
                 }
                 Err(reason) => {
                     if config.mapped == Mapped::On && theirs.host == record.host {
-                        return Err(HeapError::CannotMap { pe: pe as u32, reason }.into());
+                        return Err(HeapError::CannotMap {
+                            pe: pe as u32,
+                            reason,
+                        }
+                        .into());
                     }
                     if config.mapped != Mapped::Off {
                         tracing::info!("PE {pe}'s heap is not mapped: {reason}");
@@ -278,14 +307,22 @@ impl Heap {
             sync_size,
             user_offset,
             user_size,
-            _imported: imported,
-            own,
+            base: own.address(),
+            memory: Some(Memory {
+                _imported: imported,
+                _own: own,
+            }),
         })
+    }
+
+    /// Never unmaps: a kernel that does not end may still use it.
+    pub(crate) fn leak(&mut self) {
+        std::mem::forget(self.memory.take());
     }
 
     /// First byte of this PE's heap, as its cores see it.
     pub(crate) fn base(&self) -> DeviceAddress {
-        self.own.address()
+        self.base
     }
 
     /// Bytes of the heap, sync area included.
@@ -349,7 +386,14 @@ fn exchange(bootstrap: &Bootstrap, record: &Record) -> Result<Vec<Record>, Error
         .map(|(pe, bytes)| {
             bytemuck::try_pod_read_unaligned::<Record>(bytes).map_err(|_| {
                 let (mine, theirs) = (size_of::<Record>() as u64, bytes.len() as u64);
-                HeapError::Mismatch { what: "the size of the heap's description (another version of npushmem?)", me, pe: pe as u32, mine, theirs }.into()
+                HeapError::Mismatch {
+                    what: "the size of the heap's description (another version of npushmem?)",
+                    me,
+                    pe: pe as u32,
+                    mine,
+                    theirs,
+                }
+                .into()
             })
         })
         .collect()
@@ -358,14 +402,32 @@ fn exchange(bootstrap: &Bootstrap, record: &Record) -> Result<Vec<Record>, Error
 fn check(me: u32, mine: &Record, records: &[Record]) -> Result<(), HeapError> {
     for (pe, theirs) in records.iter().enumerate() {
         for (what, mine, theirs) in [
-            ("the version of npushmem's heap description", mine.version, theirs.version),
+            (
+                "the version of npushmem's heap description",
+                mine.version,
+                theirs.version,
+            ),
             ("the SoC series", mine.series.into(), theirs.series.into()),
             ("SHMEM_SYMMETRIC_SIZE", mine.user_size, theirs.user_size),
-            ("the size of the sync area (number of vector cores)", mine.sync_size, theirs.sync_size),
-            ("the heap's size (granularity)", mine.heap_size, theirs.heap_size),
+            (
+                "the size of the sync area (number of vector cores)",
+                mine.sync_size,
+                theirs.sync_size,
+            ),
+            (
+                "the heap's size (granularity)",
+                mine.heap_size,
+                theirs.heap_size,
+            ),
         ] {
             if mine != theirs {
-                return Err(HeapError::Mismatch { what, me, pe: pe as u32, mine, theirs });
+                return Err(HeapError::Mismatch {
+                    what,
+                    me,
+                    pe: pe as u32,
+                    mine,
+                    theirs,
+                });
             }
         }
     }
@@ -373,7 +435,13 @@ fn check(me: u32, mine: &Record, records: &[Record]) -> Result<(), HeapError> {
 }
 
 /// Maps a peer's heap, or says why not.
-fn import(device: &Device, mine: &Record, theirs: &Record, size: u64, enabled: &mut Vec<i32>) -> Result<Mapping, String> {
+fn import(
+    device: &Device,
+    mine: &Record,
+    theirs: &Record,
+    size: u64,
+    enabled: &mut Vec<i32>,
+) -> Result<Mapping, String> {
     if theirs.mapped == 0 {
         return Err("NPUSHMEM_MAPPED=off there".into());
     }
@@ -392,8 +460,15 @@ fn import(device: &Device, mine: &Record, theirs: &Record, size: u64, enabled: &
     let text = |error: AclError| error.to_string();
     if same_host && !enabled.contains(&theirs.device) {
         let api = device.api();
-        if !api.can_access_peer(device.number(), theirs.device).map_err(text)? {
-            return Err(format!("device {} cannot reach device {}", device.number(), theirs.device));
+        if !api
+            .can_access_peer(device.number(), theirs.device)
+            .map_err(text)?
+        {
+            return Err(format!(
+                "device {} cannot reach device {}",
+                device.number(),
+                theirs.device
+            ));
         }
         api.enable_peer_access(theirs.device).map_err(text)?;
         enabled.push(theirs.device);
@@ -407,7 +482,11 @@ fn import(device: &Device, mine: &Record, theirs: &Record, size: u64, enabled: &
 fn host_identity() -> [u8; 16] {
     let mut identity = [0u8; 16];
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let digits: Vec<u8> = text.chars().filter_map(|c| c.to_digit(16)).map(|d| d as u8).collect();
+    let digits: Vec<u8> = text
+        .chars()
+        .filter_map(|c| c.to_digit(16))
+        .map(|d| d as u8)
+        .collect();
     if digits.len() == 32 {
         for (byte, pair) in identity.iter_mut().zip(digits.chunks_exact(2)) {
             *byte = pair[0] << 4 | pair[1];
@@ -423,7 +502,10 @@ fn super_pod(device: &Device, series: Series) -> i64 {
     if series == Series::A2 {
         return -1;
     }
-    device.api().device_info(device.number() as u32, acl::ACL_DEV_ATTR_SUPER_POD_ID).unwrap_or(-1)
+    device
+        .api()
+        .device_info(device.number() as u32, acl::ACL_DEV_ATTR_SUPER_POD_ID)
+        .unwrap_or(-1)
 }
 
 #[cfg(test)]
@@ -432,19 +514,44 @@ mod tests {
 
     #[test]
     fn exhaustion_names_what_was_asked_what_is_free_and_the_setting() {
-        let text = HeapError::Exhausted { asked: 512 << 20, free: 100 << 20, largest: 64 << 20, live: 3, size: 256 << 20 }.to_string();
-        for part in ["512 MiB", "100 MiB", "64 MiB", "SHMEM_SYMMETRIC_SIZE", "256 MiB"] {
+        let text = HeapError::Exhausted {
+            asked: 512 << 20,
+            free: 100 << 20,
+            largest: 64 << 20,
+            live: 3,
+            size: 256 << 20,
+        }
+        .to_string();
+        for part in [
+            "512 MiB",
+            "100 MiB",
+            "64 MiB",
+            "SHMEM_SYMMETRIC_SIZE",
+            "256 MiB",
+        ] {
             assert!(text.contains(part), "{text}");
         }
     }
 
     #[test]
     fn pes_with_different_settings_are_told_which_one_differs() {
-        let mine = Record { version: 1, heap_size: 8, sync_size: 4, user_size: 2, ..Zeroable::zeroed() };
-        let theirs = Record { user_size: 3, ..mine };
+        let mine = Record {
+            version: 1,
+            heap_size: 8,
+            sync_size: 4,
+            user_size: 2,
+            ..Zeroable::zeroed()
+        };
+        let theirs = Record {
+            user_size: 3,
+            ..mine
+        };
         let error = check(0, &mine, &[mine, theirs]).expect_err("differs");
         let text = error.to_string();
-        assert!(text.contains("SHMEM_SYMMETRIC_SIZE is 2 here (PE 0) and 3 on PE 1"), "{text}");
+        assert!(
+            text.contains("SHMEM_SYMMETRIC_SIZE is 2 here (PE 0) and 3 on PE 1"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -158,6 +158,36 @@ pub fn host_accessible(kind: Kind) -> bool {
     kind == Kind::Sim
 }
 
+/// A runtime, in words for `npushmem info`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuntimeDescription {
+    /// The vendor's, or the emulated NPU.
+    pub kind: Kind,
+    /// ACL's version: major, minor, patch.
+    pub version: (i32, i32, i32),
+    /// The SoC's name.
+    pub soc: String,
+    /// Devices that it counts.
+    pub devices: u32,
+    /// The libraries it comes from; empty for the emulated NPU.
+    pub libraries: Vec<String>,
+}
+
+/// Opens the runtime that `choice` asks for and describes it; takes no device.
+///
+/// # Errors
+/// No such runtime, or it does not answer.
+pub fn describe_runtime(choice: config::Runtime) -> Result<RuntimeDescription, RuntimeError> {
+    let api = open(choice)?;
+    Ok(RuntimeDescription {
+        kind: api.kind(),
+        version: api.version().map_err(RuntimeError::Start)?,
+        soc: api.soc_name(),
+        devices: api.device_count().map_err(RuntimeError::Start)?,
+        libraries: api.libraries().to_vec(),
+    })
+}
+
 /// A family of SoCs that behave alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Series {
@@ -212,7 +242,9 @@ mod tests {
         assert_eq!(Series::of("Ascend910B1").ok(), Some(Series::A2));
         assert_eq!(Series::of("Ascend910_9391").ok(), Some(Series::A3));
         assert_eq!(Series::of("Ascend950PR_9599").ok(), Some(Series::A950));
-        let text = Series::of("Ascend310P3").expect_err("unsupported").to_string();
+        let text = Series::of("Ascend310P3")
+            .expect_err("unsupported")
+            .to_string();
         assert!(text.contains("Ascend310P3"), "{text}");
     }
 }

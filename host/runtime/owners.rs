@@ -41,7 +41,12 @@ impl Device {
         let context = api.current_context()?;
         let identity = NEXT_DEVICE.fetch_add(1, Ordering::Relaxed);
         BOUND.with(|bound| bound.set(identity));
-        Ok(Device { api: api.clone(), number, context, identity })
+        Ok(Device {
+            api: api.clone(),
+            number,
+            context,
+            identity,
+        })
     }
 
     /// The function table.
@@ -67,7 +72,10 @@ impl Device {
 
 impl Drop for Device {
     fn drop(&mut self) {
-        self.api.record_dropped(self.bind().and_then(|()| self.api.reset_device(self.number)));
+        self.api.record_dropped(
+            self.bind()
+                .and_then(|()| self.api.reset_device(self.number)),
+        );
         BOUND.with(|bound| bound.set(0));
     }
 }
@@ -87,7 +95,11 @@ unsafe impl Sync for Stream {}
 impl Stream {
     /// `aclrtCreateStream`.
     pub fn new(device: &Device) -> Result<Stream, AclError> {
-        Ok(Stream { api: device.api.clone(), handle: device.api.create_stream()?, lost: AtomicBool::new(false) })
+        Ok(Stream {
+            api: device.api.clone(),
+            handle: device.api.create_stream()?,
+            lost: AtomicBool::new(false),
+        })
     }
 
     /// The vendor's handle.
@@ -102,11 +114,6 @@ impl Stream {
             Err(error) if error.code == acl::ACL_ERROR_RT_STREAM_SYNC_TIMEOUT => Ok(false),
             Err(error) => Err(error),
         }
-    }
-
-    /// Whether all its work is done.
-    pub fn idle(&self) -> Result<bool, AclError> {
-        self.api.stream_idle(self.handle)
     }
 
     /// Its kernel does not end: `Drop` gives the stream up by force.
@@ -140,7 +147,10 @@ unsafe impl Sync for Event {}
 impl Event {
     /// `aclrtCreateEventExWithFlag` with the flag that takes the time.
     pub fn new(device: &Device) -> Result<Event, AclError> {
-        Ok(Event { api: device.api.clone(), handle: device.api.create_event(acl::ACL_EVENT_TIME_LINE)? })
+        Ok(Event {
+            api: device.api.clone(),
+            handle: device.api.create_event(acl::ACL_EVENT_TIME_LINE)?,
+        })
     }
 
     /// Puts it at the end of the stream's work.
@@ -177,7 +187,11 @@ impl DeviceBuffer {
     pub fn zeroed(device: &Device, bytes: u64) -> Result<DeviceBuffer, AclError> {
         let bytes = bytes.max(1);
         let address = device.api.malloc(bytes, acl::ACL_MEM_MALLOC_HUGE_FIRST)?;
-        let buffer = DeviceBuffer { api: device.api.clone(), address, bytes };
+        let buffer = DeviceBuffer {
+            api: device.api.clone(),
+            address,
+            bytes,
+        };
         buffer.api.memset(address, 0, bytes)?;
         Ok(buffer)
     }
@@ -194,12 +208,14 @@ impl DeviceBuffer {
 
     /// Copies `data` to `offset`.
     pub fn write<T: bytemuck::Pod>(&self, offset: u64, data: &[T]) -> Result<(), AclError> {
-        self.api.write(self.address + offset, bytemuck::cast_slice(data))
+        self.api
+            .write(self.address + offset, bytemuck::cast_slice(data))
     }
 
     /// Copies from `offset`.
     pub fn read<T: bytemuck::Pod>(&self, offset: u64, data: &mut [T]) -> Result<(), AclError> {
-        self.api.read(bytemuck::cast_slice_mut(data), self.address + offset)
+        self.api
+            .read(bytemuck::cast_slice_mut(data), self.address + offset)
     }
 }
 
@@ -218,7 +234,10 @@ pub struct Reservation {
 impl Reservation {
     /// `aclrtReserveMemAddress`.
     pub fn new(device: &Device, bytes: u64) -> Result<Reservation, AclError> {
-        Ok(Reservation { api: device.api.clone(), address: device.api.reserve(bytes)? })
+        Ok(Reservation {
+            api: device.api.clone(),
+            address: device.api.reserve(bytes)?,
+        })
     }
 
     /// Its first address.
@@ -248,7 +267,10 @@ impl PhysicalMemory {
     /// `aclrtMallocPhysical`.
     pub fn new(device: &Device, bytes: u64) -> Result<PhysicalMemory, AclError> {
         let what = Self::kind(device);
-        Ok(PhysicalMemory { api: device.api.clone(), handle: device.api.malloc_physical(bytes, &what)? })
+        Ok(PhysicalMemory {
+            api: device.api.clone(),
+            handle: device.api.malloc_physical(bytes, &what)?,
+        })
     }
 
     /// `aclrtMemGetAllocationGranularity` of such memory.
@@ -262,7 +284,10 @@ impl PhysicalMemory {
             handleType: acl::ACL_MEM_HANDLE_TYPE_NONE,
             allocationType: acl::ACL_MEM_ALLOCATION_TYPE_PINNED,
             memAttr: acl::ACL_HBM_MEM_HUGE,
-            location: acl::aclrtMemLocation { id: device.number as u32, type_: acl::ACL_MEM_LOCATION_TYPE_DEVICE },
+            location: acl::aclrtMemLocation {
+                id: device.number as u32,
+                type_: acl::ACL_MEM_LOCATION_TYPE_DEVICE,
+            },
             reserve: 0,
         }
     }
@@ -273,7 +298,9 @@ impl PhysicalMemory {
             Ok(data) => Ok(SharedHandle::Fabric(data)),
             Err(error) if unsupported(&error) => {
                 tracing::info!("no fabric handles here ({error}); peers of this server only");
-                self.api.export_server(self.handle).map(SharedHandle::Server)
+                self.api
+                    .export_server(self.handle)
+                    .map(SharedHandle::Server)
             }
             Err(error) => Err(error),
         }
@@ -285,7 +312,10 @@ impl PhysicalMemory {
             SharedHandle::Fabric(data) => device.api.import_fabric(data)?,
             SharedHandle::Server(number) => device.api.import_server(*number, device.number)?,
         };
-        Ok(PhysicalMemory { api: device.api.clone(), handle })
+        Ok(PhysicalMemory {
+            api: device.api.clone(),
+            handle,
+        })
     }
 }
 
@@ -326,8 +356,13 @@ impl Mapping {
     /// aclrtMapMem).
     pub fn new(device: &Device, memory: PhysicalMemory, bytes: u64) -> Result<Mapping, AclError> {
         let reservation = Reservation::new(device, bytes)?;
-        device.api.map(reservation.address(), bytes, memory.handle)?;
-        Ok(Mapping { memory, reservation })
+        device
+            .api
+            .map(reservation.address(), bytes, memory.handle)?;
+        Ok(Mapping {
+            memory,
+            reservation,
+        })
     }
 
     /// Its first address.
@@ -362,7 +397,10 @@ unsafe impl Sync for Binary {}
 impl Binary {
     /// `aclrtBinaryLoadFromData`.
     pub fn load(device: &Device, bytes: &[u8]) -> Result<Binary, AclError> {
-        Ok(Binary { api: device.api.clone(), handle: device.api.load_binary(bytes)? })
+        Ok(Binary {
+            api: device.api.clone(),
+            handle: device.api.load_binary(bytes)?,
+        })
     }
 
     /// `aclrtBinaryGetFunction`. The handle is valid as long as this object lives.
@@ -379,7 +417,8 @@ impl Binary {
         arguments: &mut [u8],
         together: bool,
     ) -> Result<(), AclError> {
-        self.api.launch(function, blocks, stream.handle, arguments, together)
+        self.api
+            .launch(function, blocks, stream.handle, arguments, together)
     }
 }
 

@@ -68,7 +68,12 @@ macro_rules! call {
 impl Api {
     /// Wraps a table.
     pub(super) fn new(kind: Kind, table: Acl) -> Api {
-        Api { table, kind, calls: AtomicU64::new(0), dropped: Mutex::new(None) }
+        Api {
+            table,
+            kind,
+            calls: AtomicU64::new(0),
+            dropped: Mutex::new(None),
+        }
     }
 
     /// Which runtime this is.
@@ -91,7 +96,13 @@ impl Api {
             return Ok(());
         }
         let (name, text) = errors::describe(code).unwrap_or(("", ""));
-        Err(AclError { call, code, name, text, message: self.recent_message() })
+        Err(AclError {
+            call,
+            code,
+            name,
+            text,
+            message: self.recent_message(),
+        })
     }
 
     /// `aclGetRecentErrMsg`.
@@ -102,20 +113,29 @@ impl Api {
             return String::new();
         }
         // SAFETY: not null, and NUL-terminated as the vendor documents.
-        unsafe { CStr::from_ptr(text) }.to_string_lossy().trim().to_string()
+        unsafe { CStr::from_ptr(text) }
+            .to_string_lossy()
+            .trim()
+            .to_string()
     }
 
     /// Keeps the first error of an owner's `Drop`, for the next checked call to tell.
     pub(super) fn record_dropped(&self, result: Result<(), AclError>) {
         if let Err(error) = result {
             tracing::warn!("while giving a device resource back: {error}");
-            self.dropped.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            self.dropped
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .get_or_insert(error);
         }
     }
 
     /// The first error that an owner's `Drop` met since the last call.
     pub fn take_dropped(&self) -> Option<AclError> {
-        self.dropped.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.dropped
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
     }
 
     /// `aclInit`, without a configuration file.
@@ -139,7 +159,9 @@ impl Api {
             return String::new();
         }
         // SAFETY: not null, NUL-terminated.
-        unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+        unsafe { CStr::from_ptr(text) }
+            .to_string_lossy()
+            .into_owned()
     }
 
     /// `aclrtGetDeviceCount`.
@@ -217,15 +239,15 @@ impl Api {
     }
 
     /// `aclrtSynchronizeStreamWithTimeout`, milliseconds.
-    pub fn synchronize_stream(&self, stream: acl::aclrtStream, milliseconds: i32) -> Result<(), AclError> {
-        call!(self, aclrtSynchronizeStreamWithTimeout(stream, milliseconds))
-    }
-
-    /// `aclrtStreamQuery`: whether all its work is done.
-    pub fn stream_idle(&self, stream: acl::aclrtStream) -> Result<bool, AclError> {
-        let mut status = acl::ACL_STREAM_STATUS_RESERVED;
-        call!(self, aclrtStreamQuery(stream, &mut status))?;
-        Ok(status == acl::ACL_STREAM_STATUS_COMPLETE)
+    pub fn synchronize_stream(
+        &self,
+        stream: acl::aclrtStream,
+        milliseconds: i32,
+    ) -> Result<(), AclError> {
+        call!(
+            self,
+            aclrtSynchronizeStreamWithTimeout(stream, milliseconds)
+        )
     }
 
     /// `aclrtCreateEventExWithFlag`.
@@ -241,7 +263,11 @@ impl Api {
     }
 
     /// `aclrtRecordEvent`.
-    pub fn record_event(&self, event: acl::aclrtEvent, stream: acl::aclrtStream) -> Result<(), AclError> {
+    pub fn record_event(
+        &self,
+        event: acl::aclrtEvent,
+        stream: acl::aclrtStream,
+    ) -> Result<(), AclError> {
         call!(self, aclrtRecordEvent(event, stream))
     }
 
@@ -260,7 +286,11 @@ impl Api {
     }
 
     /// `aclrtMalloc`.
-    pub fn malloc(&self, bytes: u64, policy: acl::aclrtMemMallocPolicy) -> Result<DeviceAddress, AclError> {
+    pub fn malloc(
+        &self,
+        bytes: u64,
+        policy: acl::aclrtMemMallocPolicy,
+    ) -> Result<DeviceAddress, AclError> {
         let mut address: *mut c_void = std::ptr::null_mut();
         call!(self, aclrtMalloc(&mut address, bytes as usize, policy))?;
         Ok(address as DeviceAddress)
@@ -273,31 +303,54 @@ impl Api {
 
     /// `aclrtMemset` with a byte.
     pub fn memset(&self, address: DeviceAddress, byte: u8, bytes: u64) -> Result<(), AclError> {
-        call!(self, aclrtMemset(address as *mut c_void, bytes as usize, byte.into(), bytes as usize))
+        call!(
+            self,
+            aclrtMemset(
+                address as *mut c_void,
+                bytes as usize,
+                byte.into(),
+                bytes as usize
+            )
+        )
     }
 
     /// `aclrtMemcpy`, host to device.
     pub fn write(&self, to: DeviceAddress, from: &[u8]) -> Result<(), AclError> {
         let kind = acl::ACL_MEMCPY_HOST_TO_DEVICE;
-        call!(self, aclrtMemcpy(to as *mut c_void, from.len(), from.as_ptr().cast(), from.len(), kind))
+        call!(
+            self,
+            aclrtMemcpy(
+                to as *mut c_void,
+                from.len(),
+                from.as_ptr().cast(),
+                from.len(),
+                kind
+            )
+        )
     }
 
     /// `aclrtMemcpy`, device to host.
     pub fn read(&self, to: &mut [u8], from: DeviceAddress) -> Result<(), AclError> {
         let kind = acl::ACL_MEMCPY_DEVICE_TO_HOST;
-        call!(self, aclrtMemcpy(to.as_mut_ptr().cast(), to.len(), from as *const c_void, to.len(), kind))
-    }
-
-    /// `aclrtMemcpy`, device to device.
-    pub fn copy(&self, to: DeviceAddress, from: DeviceAddress, bytes: u64) -> Result<(), AclError> {
-        let kind = acl::ACL_MEMCPY_DEVICE_TO_DEVICE;
-        call!(self, aclrtMemcpy(to as *mut c_void, bytes as usize, from as *const c_void, bytes as usize, kind))
+        call!(
+            self,
+            aclrtMemcpy(
+                to.as_mut_ptr().cast(),
+                to.len(),
+                from as *const c_void,
+                to.len(),
+                kind
+            )
+        )
     }
 
     /// `aclrtReserveMemAddress`, at any address.
     pub fn reserve(&self, bytes: u64) -> Result<DeviceAddress, AclError> {
         let mut address: *mut c_void = std::ptr::null_mut();
-        call!(self, aclrtReserveMemAddress(&mut address, bytes as usize, 0, std::ptr::null_mut(), 0))?;
+        call!(
+            self,
+            aclrtReserveMemAddress(&mut address, bytes as usize, 0, std::ptr::null_mut(), 0)
+        )?;
         Ok(address as DeviceAddress)
     }
 
@@ -310,7 +363,10 @@ impl Api {
     pub fn granularity(&self, mut what: acl::aclrtPhysicalMemProp) -> Result<u64, AclError> {
         let mut bytes = 0usize;
         let option = acl::ACL_RT_MEM_ALLOC_GRANULARITY_RECOMMENDED;
-        call!(self, aclrtMemGetAllocationGranularity(&mut what, option, &mut bytes))?;
+        call!(
+            self,
+            aclrtMemGetAllocationGranularity(&mut what, option, &mut bytes)
+        )?;
         Ok(bytes as u64)
     }
 
@@ -321,7 +377,10 @@ impl Api {
         what: &acl::aclrtPhysicalMemProp,
     ) -> Result<acl::aclrtDrvMemHandle, AclError> {
         let mut handle = std::ptr::null_mut();
-        call!(self, aclrtMallocPhysical(&mut handle, bytes as usize, what, 0))?;
+        call!(
+            self,
+            aclrtMallocPhysical(&mut handle, bytes as usize, what, 0)
+        )?;
         Ok(handle)
     }
 
@@ -331,8 +390,16 @@ impl Api {
     }
 
     /// `aclrtMapMem`, from the reservation's start.
-    pub fn map(&self, address: DeviceAddress, bytes: u64, handle: acl::aclrtDrvMemHandle) -> Result<(), AclError> {
-        call!(self, aclrtMapMem(address as *mut c_void, bytes as usize, 0, handle, 0))
+    pub fn map(
+        &self,
+        address: DeviceAddress,
+        bytes: u64,
+        handle: acl::aclrtDrvMemHandle,
+    ) -> Result<(), AclError> {
+        call!(
+            self,
+            aclrtMapMem(address as *mut c_void, bytes as usize, 0, handle, 0)
+        )
     }
 
     /// `aclrtUnmapMem`.
@@ -341,36 +408,60 @@ impl Api {
     }
 
     /// `aclrtMemExportToShareableHandleV2` to a handle that also other servers of a super pod understand, for any process.
-    pub fn export_fabric(&self, handle: acl::aclrtDrvMemHandle) -> Result<[u8; FABRIC_HANDLE_SIZE], AclError> {
-        let mut shared = acl::aclrtMemFabricHandle { data: [0; FABRIC_HANDLE_SIZE] };
-        let flags = u64::from(acl::ACL_RT_VMM_EXPORT_FLAG_DISABLE_PID_VALIDATION);
+    pub fn export_fabric(
+        &self,
+        handle: acl::aclrtDrvMemHandle,
+    ) -> Result<[u8; FABRIC_HANDLE_SIZE], AclError> {
+        let mut shared = acl::aclrtMemFabricHandle {
+            data: [0; FABRIC_HANDLE_SIZE],
+        };
+        let flags = acl::ACL_RT_VMM_EXPORT_FLAG_DISABLE_PID_VALIDATION;
         let kind = acl::ACL_MEM_SHARE_HANDLE_TYPE_FABRIC;
-        call!(self, aclrtMemExportToShareableHandleV2(handle, flags, kind, (&raw mut shared).cast()))?;
+        call!(
+            self,
+            aclrtMemExportToShareableHandleV2(handle, flags, kind, (&raw mut shared).cast())
+        )?;
         Ok(shared.data)
     }
 
     /// `aclrtMemImportFromShareableHandleV2`.
-    pub fn import_fabric(&self, shared: &[u8; FABRIC_HANDLE_SIZE]) -> Result<acl::aclrtDrvMemHandle, AclError> {
+    pub fn import_fabric(
+        &self,
+        shared: &[u8; FABRIC_HANDLE_SIZE],
+    ) -> Result<acl::aclrtDrvMemHandle, AclError> {
         let mut shared = acl::aclrtMemFabricHandle { data: *shared };
         let mut handle = std::ptr::null_mut();
         let kind = acl::ACL_MEM_SHARE_HANDLE_TYPE_FABRIC;
-        call!(self, aclrtMemImportFromShareableHandleV2((&raw mut shared).cast(), kind, 0, &mut handle))?;
+        call!(
+            self,
+            aclrtMemImportFromShareableHandleV2((&raw mut shared).cast(), kind, 0, &mut handle)
+        )?;
         Ok(handle)
     }
 
     /// `aclrtMemExportToShareableHandle` to a handle for processes of this server.
     pub fn export_server(&self, handle: acl::aclrtDrvMemHandle) -> Result<u64, AclError> {
         let mut shared = 0u64;
-        let flags = u64::from(acl::ACL_RT_VMM_EXPORT_FLAG_DISABLE_PID_VALIDATION);
+        let flags = acl::ACL_RT_VMM_EXPORT_FLAG_DISABLE_PID_VALIDATION;
         let kind = acl::ACL_MEM_HANDLE_TYPE_NONE;
-        call!(self, aclrtMemExportToShareableHandle(handle, kind, flags, &mut shared))?;
+        call!(
+            self,
+            aclrtMemExportToShareableHandle(handle, kind, flags, &mut shared)
+        )?;
         Ok(shared)
     }
 
     /// `aclrtMemImportFromShareableHandle`.
-    pub fn import_server(&self, shared: u64, device: i32) -> Result<acl::aclrtDrvMemHandle, AclError> {
+    pub fn import_server(
+        &self,
+        shared: u64,
+        device: i32,
+    ) -> Result<acl::aclrtDrvMemHandle, AclError> {
         let mut handle = std::ptr::null_mut();
-        call!(self, aclrtMemImportFromShareableHandle(shared, device, &mut handle))?;
+        call!(
+            self,
+            aclrtMemImportFromShareableHandle(shared, device, &mut handle)
+        )?;
         Ok(handle)
     }
 
@@ -391,10 +482,18 @@ impl Api {
         let mut binary = std::ptr::null_mut();
         let mut option = acl::aclrtBinaryLoadOption {
             type_: acl::ACL_RT_BINARY_LOAD_OPT_MAGIC,
-            value: acl::aclrtBinaryLoadOptionValue { magic: acl::ACL_RT_BINARY_MAGIC_ELF_VECTOR_CORE },
+            value: acl::aclrtBinaryLoadOptionValue {
+                magic: acl::ACL_RT_BINARY_MAGIC_ELF_VECTOR_CORE,
+            },
         };
-        let options = acl::aclrtBinaryLoadOptions { options: &mut option, numOpt: 1 };
-        call!(self, aclrtBinaryLoadFromData(bytes.as_ptr().cast(), bytes.len(), &options, &mut binary))?;
+        let options = acl::aclrtBinaryLoadOptions {
+            options: &mut option,
+            numOpt: 1,
+        };
+        call!(
+            self,
+            aclrtBinaryLoadFromData(bytes.as_ptr().cast(), bytes.len(), &options, &mut binary)
+        )?;
         Ok(binary)
     }
 
@@ -404,9 +503,16 @@ impl Api {
     }
 
     /// `aclrtBinaryGetFunction`.
-    pub fn function(&self, binary: acl::aclrtBinHandle, name: &CString) -> Result<acl::aclrtFuncHandle, AclError> {
+    pub fn function(
+        &self,
+        binary: acl::aclrtBinHandle,
+        name: &CString,
+    ) -> Result<acl::aclrtFuncHandle, AclError> {
         let mut function = std::ptr::null_mut();
-        call!(self, aclrtBinaryGetFunction(binary, name.as_ptr(), &mut function))?;
+        call!(
+            self,
+            aclrtBinaryGetFunction(binary, name.as_ptr(), &mut function)
+        )?;
         Ok(function)
     }
 
@@ -426,12 +532,28 @@ impl Api {
             id: acl::ACL_RT_LAUNCH_KERNEL_ATTR_SCHEM_MODE,
             value: acl::aclrtLaunchKernelAttrValue { schemMode: BATCH },
         };
-        let mut configuration = acl::aclrtLaunchKernelCfg { attrs: &mut attribute, numAttrs: 1 };
-        let configuration: *mut _ = if together { &mut configuration } else { std::ptr::null_mut() };
+        let mut configuration = acl::aclrtLaunchKernelCfg {
+            attrs: &mut attribute,
+            numAttrs: 1,
+        };
+        let configuration: *mut _ = if together {
+            &mut configuration
+        } else {
+            std::ptr::null_mut()
+        };
         let (data, size) = (arguments.as_mut_ptr().cast(), arguments.len());
         call!(
             self,
-            aclrtLaunchKernelWithHostArgs(function, blocks, stream, configuration, data, size, std::ptr::null_mut(), 0)
+            aclrtLaunchKernelWithHostArgs(
+                function,
+                blocks,
+                stream,
+                configuration,
+                data,
+                size,
+                std::ptr::null_mut(),
+                0
+            )
         )
     }
 }

@@ -9,9 +9,21 @@ fn config() -> Config {
     config
 }
 
+/// Descriptors, threads and mappings of this process.
+fn resources() -> [usize; 3] {
+    let count = |path| std::fs::read_dir(path).expect(path).count();
+    let maps = std::fs::read_to_string("/proc/self/maps").expect("maps");
+    [
+        count("/proc/self/fd"),
+        count("/proc/self/task"),
+        maps.lines().count(),
+    ]
+}
+
 #[test]
 fn a_job_of_one_pe_runs_from_init_to_finalize() {
-    for round in 0..3 {
+    let mut settled = [0; 3];
+    for round in 0..40 {
         let world = World::init_with(config()).expect("init");
         assert_eq!((world.my_pe(), world.n_pes()), (0, 1));
         assert!(world.is_sim());
@@ -25,35 +37,76 @@ fn a_job_of_one_pe_runs_from_init_to_finalize() {
         let mut back = [0; 5];
         world.read(&data, 9, &mut back).expect("read");
         assert_eq!(back, [0, 1, 2, 3, 0]);
-        let text = world.write(&data, 99, &[0, 0]).expect_err("past the end").to_string();
+        let text = world
+            .write(&data, 99, &[0, 0])
+            .expect_err("past the end")
+            .to_string();
         assert!(text.contains("99..101"), "{text}");
-        let text = world.alloc::<u8>(2 << 20).expect_err("too large").to_string();
-        assert!(text.contains("SHMEM_SYMMETRIC_SIZE") && text.contains("2 MiB"), "{text}");
-        let text = world.alloc::<u64>(usize::MAX / 2).expect_err("overflow").to_string();
+        let text = world
+            .alloc::<u8>(2 << 20)
+            .expect_err("too large")
+            .to_string();
+        assert!(
+            text.contains("SHMEM_SYMMETRIC_SIZE") && text.contains("2 MiB"),
+            "{text}"
+        );
+        let text = world
+            .alloc::<u64>(usize::MAX / 2)
+            .expect_err("overflow")
+            .to_string();
         assert!(text.contains("more than any heap holds"), "{text}");
-        let text = world.put(&data, 0, &[1], 1).expect_err("no such PE").to_string();
+        let text = world
+            .put(&data, 0, &[1], 1)
+            .expect_err("no such PE")
+            .to_string();
         assert!(text.contains("PE 1 is outside a job of 1 PEs"), "{text}");
 
         // Before the device is enabled.
         let module = world.load(&kernels::SELFTEST).expect("load");
-        let text = module.function("st_nothing").err().expect("no such kernel").to_string();
+        let text = module
+            .function("st_nothing")
+            .err()
+            .expect("no such kernel")
+            .to_string();
         assert!(text.contains("st_nothing"), "{text}");
         let attach = module.function("st_attach").expect("st_attach");
-        let args = Args::new().ctx().ptr(&data).u64(0).u64(data.addr()).u64(0).u64(0).u64(0).u64(0).u64(0);
-        assert!(matches!(world.launch(&attach, 1, &args), Err(Error::NotEnabled(_))));
+        let args = Args::new()
+            .ctx()
+            .ptr(&data)
+            .u64(0)
+            .u64(data.addr())
+            .u64(0)
+            .u64(0)
+            .u64(0)
+            .u64(0)
+            .u64(0);
+        assert!(matches!(
+            world.launch(&attach, 1, &args),
+            Err(Error::NotEnabled(_))
+        ));
         assert!(matches!(world.recover(), Err(Error::NotEnabled(_))));
         let text = world.enable_device(0).expect_err("no cores").to_string();
         assert!(text.contains("1 to"), "{text}");
-        let text = world.enable_device(10_000).expect_err("too many cores").to_string();
+        let text = world
+            .enable_device(10_000)
+            .expect_err("too many cores")
+            .to_string();
         assert!(text.contains("10000"), "{text}");
 
         // The device.
         world.enable_device(2).expect("enable_device");
-        assert!(matches!(world.enable_device(2), Err(Error::AlreadyEnabled { cores: 2 })));
+        assert!(matches!(
+            world.enable_device(2),
+            Err(Error::AlreadyEnabled { cores: 2 })
+        ));
         assert_eq!(world.atomics(), Some(true));
         world.write(&data, 0, &[99; 100]).expect("write");
+        let start = world.event().expect("event");
         world.launch(&attach, 2, &args).expect("launch");
+        let end = world.event().expect("event");
         world.synchronize().expect("synchronize");
+        assert!(end.since(&start).expect("elapsed") >= 0.0);
+        assert_eq!(world.sim_counters().expect("emulated").blocks, 2);
         let out = world.to_vec(&data).expect("read");
         // my_pe, n_pes, core, cores, error, ptr(a, pe): 8 words a core.
         assert_eq!(out[..6], [0, 1, 0, 2, 0, data.addr()], "round {round}");
@@ -64,23 +117,80 @@ fn a_job_of_one_pe_runs_from_init_to_finalize() {
         let word = world.alloc_zeroed::<u64>(1).expect("alloc");
         world.write(&data, 0, &[0; 100]).expect("write");
         let before = world.stats().expect("stats");
-        let args = Args::new().ctx().ptr(&word).u64(0).u64(data.addr()).u64(2).u64(0).u64(0).u64(0).u64(0);
+        let args = Args::new()
+            .ctx()
+            .ptr(&word)
+            .u64(0)
+            .u64(data.addr())
+            .u64(2)
+            .u64(0)
+            .u64(0)
+            .u64(0)
+            .u64(0);
         world.launch(&atomics, 1, &args).expect("launch");
         world.synchronize().expect("synchronize");
         let out = world.to_vec(&data).expect("read");
-        assert_eq!(out[..14], [0, 5, 5, 0, 13, 0, 14, 15, 100, 200, 200, 200, 0xffff_ffff_ffff_ffff, 0][..14], "fetched values");
+        assert_eq!(
+            out[..14],
+            [
+                0,
+                5,
+                5,
+                0,
+                13,
+                0,
+                14,
+                15,
+                100,
+                200,
+                200,
+                200,
+                0xffff_ffff_ffff_ffff,
+                0
+            ][..14],
+            "fetched values"
+        );
         assert!(world.stats().expect("stats").data_requests > before.data_requests);
         world.reset_stats().expect("reset");
         assert_eq!(world.stats().expect("stats"), npushmem::Stats::default());
 
         // An error names PE, operation and cause; the next kernel runs.
         let mv = module.function("st_move").expect("st_move");
-        let args = Args::new().ctx().ptr(&word).ptr(&data).u64(data.addr()).u64(2).u64(0).u64(64 << 20).u64(1).u64(0);
+        let args = Args::new()
+            .ctx()
+            .ptr(&word)
+            .ptr(&data)
+            .u64(data.addr())
+            .u64(2)
+            .u64(0)
+            .u64(64 << 20)
+            .u64(1)
+            .u64(0);
         world.launch(&mv, 1, &args).expect("launch");
         let error = world.synchronize().expect_err("past the heap");
         let text = error.to_string();
-        assert!(matches!(&error, Error::Device(_)) && text.starts_with("PE 0: put toward PE 0") && text.contains("leave the symmetric heap"), "{text}");
-        world.launch(&attach, 1, &Args::new().ctx().ptr(&data).u64(0).u64(data.addr()).u64(0).u64(0).u64(0).u64(0).u64(0)).expect("launch");
+        assert!(
+            matches!(&error, Error::Device(_))
+                && text.starts_with("PE 0: put toward PE 0")
+                && text.contains("leave the symmetric heap"),
+            "{text}"
+        );
+        world
+            .launch(
+                &attach,
+                1,
+                &Args::new()
+                    .ctx()
+                    .ptr(&data)
+                    .u64(0)
+                    .u64(data.addr())
+                    .u64(0)
+                    .u64(0)
+                    .u64(0)
+                    .u64(0)
+                    .u64(0),
+            )
+            .expect("launch");
         world.synchronize().expect("synchronize");
 
         world.recover().expect("recover");
@@ -88,5 +198,19 @@ fn a_job_of_one_pe_runs_from_init_to_finalize() {
         world.barrier_all().expect("barrier");
         drop((attach, atomics, mv, module, data, word, empty));
         world.finalize().expect("finalize");
+        // What the first rounds made for good (allocator arenas, the runtime's own threads) is no leak; growth is.
+        let now = resources();
+        if round < 10 {
+            settled = [
+                settled[0].max(now[0]),
+                settled[1].max(now[1]),
+                settled[2].max(now[2]),
+            ];
+        } else {
+            assert!(
+                now.iter().zip(&settled).all(|(now, before)| now <= before),
+                "round {round}: {settled:?} became {now:?}"
+            );
+        }
     }
 }

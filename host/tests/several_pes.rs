@@ -38,7 +38,11 @@ fn job(n: u32, scenario: &str, settings: &[(&str, &str)]) -> Vec<(bool, String)>
         })
         .collect();
     let end = Instant::now() + DEADLINE;
-    while children.iter_mut().any(|child| matches!(child.try_wait(), Ok(None))) && Instant::now() < end {
+    while children
+        .iter_mut()
+        .any(|child| matches!(child.try_wait(), Ok(None)))
+        && Instant::now() < end
+    {
         std::thread::sleep(Duration::from_millis(10));
     }
     children
@@ -47,16 +51,32 @@ fn job(n: u32, scenario: &str, settings: &[(&str, &str)]) -> Vec<(bool, String)>
             let _ = child.kill();
             let status = child.wait().expect("wait");
             let mut text = String::new();
-            child.stdout.take().expect("stdout").read_to_string(&mut text).expect("stdout");
-            child.stderr.take().expect("stderr").read_to_string(&mut text).expect("stderr");
+            child
+                .stdout
+                .take()
+                .expect("stdout")
+                .read_to_string(&mut text)
+                .expect("stdout");
+            child
+                .stderr
+                .take()
+                .expect("stderr")
+                .read_to_string(&mut text)
+                .expect("stderr");
             (status.success(), text)
         })
         .collect()
 }
 
 fn all_succeed(n: u32, scenario: &str, settings: &[(&str, &str)]) {
-    for (pe, (ok, text)) in job(n, scenario, settings).into_iter().enumerate() {
-        assert!(ok, "PE {pe} of {scenario}:\n{text}");
+    let ends = job(n, scenario, settings);
+    if ends.iter().any(|(ok, _)| !ok) {
+        let all: Vec<String> = ends
+            .iter()
+            .enumerate()
+            .map(|(pe, (ok, text))| format!("PE {pe}: {ok}\n{text}"))
+            .collect();
+        panic!("{scenario} on {n} PEs\n{}", all.join("\n"));
     }
 }
 
@@ -95,7 +115,10 @@ fn exchange() {
         world.get(&data, 0, &mut theirs, (me + 1) % n).expect("get");
         assert_eq!(theirs, mine);
     } else {
-        let text = world.put(&data, 0, &[1], (me + 1) % n).expect_err("not mapped").to_string();
+        let text = world
+            .put(&data, 0, &[1], (me + 1) % n)
+            .expect_err("not mapped")
+            .to_string();
         assert!(text.contains("NPUSHMEM_MAPPED"), "{text}");
     }
     world.barrier_all().expect("barrier");
@@ -108,7 +131,10 @@ fn ring() {
     for _ in 0..2 {
         let world = World::init().expect("init");
         let (me, n) = (world.my_pe(), world.n_pes());
-        let (to, from) = (world.alloc_zeroed::<u32>(1000).expect("alloc"), world.alloc::<u32>(1000).expect("alloc"));
+        let (to, from) = (
+            world.alloc_zeroed::<u32>(1000).expect("alloc"),
+            world.alloc::<u32>(1000).expect("alloc"),
+        );
         let out = world.alloc_zeroed::<u64>(64).expect("alloc");
         world.write(&from, 0, &vec![me + 7; 1000]).expect("write");
         world.enable_device(2).expect("enable_device");
@@ -122,11 +148,24 @@ fn ring() {
             world.write(&to, 0, &vec![0; 1000]).expect("write");
             world.barrier_all().expect("barrier");
             let next = u64::from((me + 1) % n);
-            let args = Args::new().ctx().ptr(&to).ptr(&from).ptr(&out).u64(engine).u64(next).u64(4000).u64(1).u64(0);
+            let args = Args::new()
+                .ctx()
+                .ptr(&to)
+                .ptr(&from)
+                .ptr(&out)
+                .u64(engine)
+                .u64(next)
+                .u64(4000)
+                .u64(1)
+                .u64(0);
             world.launch(&kernel, 1, &args).expect("launch");
             world.synchronize().expect("synchronize");
             world.barrier_all().expect("barrier");
-            assert_eq!(world.to_vec(&to).expect("read"), vec![(me + n - 1) % n + 7; 1000], "engine {engine}");
+            assert_eq!(
+                world.to_vec(&to).expect("read"),
+                vec![(me + n - 1) % n + 7; 1000],
+                "engine {engine}"
+            );
             world.barrier_all().expect("barrier");
         }
         assert!(world.stats().expect("stats").data_requests > 0);
@@ -137,13 +176,18 @@ fn ring() {
 
 fn uneven() {
     let world = World::init().expect("init");
-    let text = world.enable_device(1 + world.my_pe()).expect_err("different cores").to_string();
+    let text = world
+        .enable_device(1 + world.my_pe())
+        .expect_err("different cores")
+        .to_string();
     assert!(text.contains("number of comm cores"), "{text}");
 }
 
 fn asymmetric() {
     let world = World::init().expect("init");
-    let _data = world.alloc::<u8>(if world.my_pe() == 1 { 100 } else { 200 }).expect("alloc");
+    let _data = world
+        .alloc::<u8>(if world.my_pe() == 1 { 100 } else { 200 })
+        .expect("alloc");
     let error = world.barrier_all().expect_err("asymmetric");
     assert!(error.to_string().contains("not symmetric"), "{error}");
 }
@@ -161,12 +205,25 @@ fn death() {
         std::process::abort();
     }
     let begin = Instant::now();
-    let args = Args::new().ctx().ptr(&slots).u64(0).ptr(&out).u64(0).u64(0).u64(1_000_000).u64(1).u64(0);
+    let args = Args::new()
+        .ctx()
+        .ptr(&slots)
+        .u64(0)
+        .ptr(&out)
+        .u64(0)
+        .u64(0)
+        .u64(1_000_000)
+        .u64(1)
+        .u64(0);
     world.launch(&kernel, 1, &args).expect("launch");
     let text = world.synchronize().expect_err("PE 1 died").to_string();
     assert!(text.contains("PE 1") && text.contains("died"), "{text}");
     // Not by the wait's own time limit.
-    assert!(begin.elapsed() < Duration::from_secs(9), "{:?}: {text}", begin.elapsed());
+    assert!(
+        begin.elapsed() < Duration::from_secs(9),
+        "{:?}: {text}",
+        begin.elapsed()
+    );
     let text = world.barrier_all().expect_err("PE 1 died").to_string();
     assert!(text.contains("PE 1 died"), "{text}");
     println!("as it should be: {text}");
@@ -179,7 +236,10 @@ fn leave() {
         return;
     }
     let text = world.barrier_all().expect_err("PE 0 left").to_string();
-    assert!(text.contains("PE 0") && text.contains("without finalize"), "{text}");
+    assert!(
+        text.contains("PE 0") && text.contains("without finalize"),
+        "{text}"
+    );
 }
 
 /// A kernel of PE 0 breaks its queue pairs; after recover() everything works again.
@@ -191,22 +251,45 @@ fn recover() {
     let barrier = module.function("st_barrier").expect("st_barrier");
     let slots = world.alloc_zeroed::<u64>(64).expect("alloc");
     let out = world.alloc_zeroed::<u64>(64).expect("alloc");
-    let args = Args::new().ctx().ptr(&slots).u64(0).ptr(&out).u64(2).u64(0).u64(20).u64(1).u64(0);
+    let args = Args::new()
+        .ctx()
+        .ptr(&slots)
+        .u64(0)
+        .ptr(&out)
+        .u64(2)
+        .u64(0)
+        .u64(20)
+        .u64(1)
+        .u64(0);
     for round in 0..3 {
         world.write(&slots, 0, &[0; 64]).expect("write");
         world.write(&out, 0, &[0; 64]).expect("write");
         world.barrier_all().expect("barrier");
         world.launch(&barrier, 1, &args).expect("launch");
-        world.synchronize().unwrap_or_else(|error| panic!("round {round}: {error}"));
+        world
+            .synchronize()
+            .unwrap_or_else(|error| panic!("round {round}: {error}"));
         assert_eq!(world.to_vec(&out).expect("read")[..2], [0, 0]);
+        world.barrier_all().expect("barrier");
         // Only PE 0 enters the next barrier: its wait times out.
         if me == 0 && n > 1 {
             world.launch(&barrier, 1, &args).expect("launch");
-            let text = world.synchronize().expect_err("nobody else came").to_string();
-            assert!(text.contains("PE 0") && text.contains("timed out"), "{text}");
-            assert!(matches!(world.launch(&barrier, 1, &args), Err(Error::NeedsRecover(_))));
+            let text = world
+                .synchronize()
+                .expect_err("nobody else came")
+                .to_string();
+            assert!(
+                text.contains("PE 0") && text.contains("timed out"),
+                "{text}"
+            );
+            assert!(matches!(
+                world.launch(&barrier, 1, &args),
+                Err(Error::NeedsRecover(_))
+            ));
         }
-        world.recover().unwrap_or_else(|error| panic!("round {round}: {error}"));
+        world
+            .recover()
+            .unwrap_or_else(|error| panic!("round {round}: {error}"));
     }
     drop((barrier, module, slots, out));
     world.finalize().expect("finalize");

@@ -12,8 +12,8 @@ use bytemuck::{Pod, Zeroable};
 use npushmem_ffi::hccp::Hccp;
 
 use super::hccp::{
-    Connection, Handle, HccpError, Library, QueuePair, QueueShape, QueueStatus, Region, Rendezvous, Role, Sockets,
-    ACCESS_ATOMIC, ACCESS_PLAIN,
+    Connection, Handle, HccpError, Library, QueuePair, QueueShape, QueueStatus, Region, Rendezvous,
+    Role, Sockets, ACCESS_ATOMIC, ACCESS_PLAIN,
 };
 use super::{Site, TransportError};
 use crate::bootstrap::identity::fnv1a;
@@ -87,27 +87,45 @@ impl Nic {
         let (logic, physical) = ids().map_err(Error::acl("asking for the physical device"))?;
         let opened = library.opened_nic(physical);
         if opened.is_none() {
-            library.open(logic, site.n_pes()).map_err(hccp("starting the NIC's service (TsdOpen)"))?;
+            library
+                .open(logic, site.n_pes())
+                .map_err(hccp("starting the NIC's service (TsdOpen)"))?;
             start(&library, physical, site.config.timeout)?;
         }
-        let addresses = library.addresses(physical).map_err(hccp("asking for the NIC's address"))?;
+        let addresses = library
+            .addresses(physical)
+            .map_err(hccp("asking for the NIC's address"))?;
         let Some(&address) = addresses.iter().find(|a| a.is_ipv4()).or(addresses.first()) else {
             return Err(TransportError::NoAddress { device: physical }.into());
         };
         let handle = match opened {
             Some(handle) => handle,
-            None => library.open_nic(physical, address).map_err(hccp("opening the NIC"))?,
+            None => library
+                .open_nic(physical, address)
+                .map_err(hccp("opening the NIC"))?,
         };
-        let mut sockets = Sockets::open(&library, physical, address).map_err(hccp("opening sockets on the NIC"))?;
-        let port = sockets
-            .listen(site.config.port, PORT_TRIES)
-            .map_err(hccp("listening on the NIC (NPUSHMEM_PORT and the 1023 ports after it)"))?;
+        let mut sockets = Sockets::open(&library, physical, address)
+            .map_err(hccp("opening sockets on the NIC"))?;
+        let port = sockets.listen(site.config.port, PORT_TRIES).map_err(hccp(
+            "listening on the NIC (NPUSHMEM_PORT and the 1023 ports after it)",
+        ))?;
         tracing::debug!("NIC of physical device {physical}: {address}, port {port}");
-        Ok(Nic { sockets, library, handle, address, port })
+        Ok(Nic {
+            sockets,
+            library,
+            handle,
+            address,
+            port,
+        })
     }
 
     /// Registers memory; with remote atomics where the NIC takes that.
-    pub(super) fn register(&mut self, address: u64, size: u64, atomics: bool) -> Result<Region, Error> {
+    pub(super) fn register(
+        &mut self,
+        address: u64,
+        size: u64,
+        atomics: bool,
+    ) -> Result<Region, Error> {
         if atomics {
             match Region::register(&self.library, self.handle, address, size, ACCESS_ATOMIC) {
                 Ok(region) => return Ok(region),
@@ -116,11 +134,17 @@ impl Nic {
                 ),
             }
         }
-        Region::register(&self.library, self.handle, address, size, ACCESS_PLAIN).map_err(hccp("registering memory with the NIC"))
+        Region::register(&self.library, self.handle, address, size, ACCESS_PLAIN)
+            .map_err(hccp("registering memory with the NIC"))
     }
 
     /// Tells the others how this PE is reached. Collective.
-    pub(super) fn meet(&self, site: &Site<'_>, cores: u32, heap: &Region) -> Result<Vec<Endpoint>, Error> {
+    pub(super) fn meet(
+        &self,
+        site: &Site<'_>,
+        cores: u32,
+        heap: &Region,
+    ) -> Result<Vec<Endpoint>, Error> {
         let mut address = [0u8; 16];
         let family = match self.address {
             IpAddr::V4(v4) => {
@@ -145,20 +169,49 @@ impl Nic {
             port: self.port.into(),
             address,
         };
-        let all = site.bootstrap.gather(Label::Setup, bytemuck::bytes_of(&mine))?;
+        let all = site
+            .bootstrap
+            .gather(Label::Setup, bytemuck::bytes_of(&mine))?;
         let mut endpoints = Vec::with_capacity(all.len());
         for (pe, bytes) in all.iter().enumerate() {
-            let differ = |what, mine, theirs| TransportError::Differ { what, me: site.me(), pe: pe as u32, mine, theirs };
+            let differ = |what, mine, theirs| TransportError::Differ {
+                what,
+                me: site.me(),
+                pe: pe as u32,
+                mine,
+                theirs,
+            };
             let Ok(theirs) = bytemuck::try_pod_read_unaligned::<Endpoint>(bytes) else {
                 let size = size_of::<Endpoint>() as u64;
-                return Err(differ("the size of the NIC's description (another version of npushmem?)", size, bytes.len() as u64).into());
+                return Err(differ(
+                    "the size of the NIC's description (another version of npushmem?)",
+                    size,
+                    bytes.len() as u64,
+                )
+                .into());
             };
             for (what, mine, theirs) in [
-                ("the version of the NIC's description", mine.version, theirs.version),
-                ("the number of comm cores", mine.cores.into(), theirs.cores.into()),
+                (
+                    "the version of the NIC's description",
+                    mine.version,
+                    theirs.version,
+                ),
+                (
+                    "the number of comm cores",
+                    mine.cores.into(),
+                    theirs.cores.into(),
+                ),
                 ("NPUSHMEM_QP_DEPTH", mine.depth.into(), theirs.depth.into()),
-                ("NPUSHMEM_ENGINE (0 auto, 1 mapped, 2 roce)", mine.engine.into(), theirs.engine.into()),
-                ("NPUSHMEM_ATOMIC_DOMAIN (0 auto, 1 nic, 2 core)", mine.domain.into(), theirs.domain.into()),
+                (
+                    "NPUSHMEM_ENGINE (0 auto, 1 mapped, 2 roce)",
+                    mine.engine.into(),
+                    theirs.engine.into(),
+                ),
+                (
+                    "NPUSHMEM_ATOMIC_DOMAIN (0 auto, 1 nic, 2 core)",
+                    mine.domain.into(),
+                    theirs.domain.into(),
+                ),
             ] {
                 if mine != theirs {
                     return Err(differ(what, mine, theirs).into());
@@ -196,10 +249,14 @@ impl Nic {
         let of_role = |role| plan.iter().filter(move |link| link.role == role);
         let clients: Vec<Rendezvous> = of_role(Role::Server).map(rendezvous).collect();
         let servers: Vec<Rendezvous> = of_role(Role::Client).map(rendezvous).collect();
-        self.sockets.admit(&clients).map_err(hccp("admitting the peers' connections"))?;
+        self.sockets
+            .admit(&clients)
+            .map_err(hccp("admitting the peers' connections"))?;
         // Everybody admits before anybody connects.
         site.bootstrap.meet(Label::Setup)?;
-        self.sockets.connect(&servers).map_err(hccp("connecting to the peers"))?;
+        self.sockets
+            .connect(&servers)
+            .map_err(hccp("connecting to the peers"))?;
 
         let mut pairs = Vec::with_capacity(plan.len());
         for _ in &plan {
@@ -214,7 +271,8 @@ impl Nic {
             let pair = pair.map_err(hccp("making a queue pair"))?;
             check_rings(&pair, &shape)?;
             for region in regions {
-                pair.bind(region).map_err(hccp("binding memory to a queue pair"))?;
+                pair.bind(region)
+                    .map_err(hccp("binding memory to a queue pair"))?;
             }
             pairs.push(pair);
         }
@@ -244,11 +302,22 @@ impl Nic {
             if missing.is_empty() {
                 break;
             }
-            wait(site, deadline, || format!("{} connections are missing, first {}", missing.len(), missing[0]))?;
+            wait(site, deadline, || {
+                format!(
+                    "{} connections are missing, first {}",
+                    missing.len(),
+                    missing[0]
+                )
+            })?;
         }
         let mut incoming = incoming.into_iter().flatten();
         let mut outgoing = outgoing.into_iter().flatten();
-        let mut links = Links { n_pes: endpoints.len() as u32, requesters: Vec::new(), responders: Vec::new(), probe: None };
+        let mut links = Links {
+            n_pes: endpoints.len() as u32,
+            requesters: Vec::new(),
+            responders: Vec::new(),
+            probe: None,
+        };
         let mut probe_responder = None;
         for (planned, pair) in plan.iter().zip(pairs) {
             let connection = match planned.role {
@@ -256,10 +325,19 @@ impl Nic {
                 Role::Client => outgoing.next(),
             };
             let Some(connection) = connection else {
-                return Err(TransportError::Connect { reason: "a connection was lost again".into() }.into());
+                return Err(TransportError::Connect {
+                    reason: "a connection was lost again".into(),
+                }
+                .into());
             };
-            pair.connect(&connection).map_err(hccp("connecting a queue pair"))?;
-            let link = Link { core: planned.core, pe: planned.pe, pair, _connection: connection };
+            pair.connect(&connection)
+                .map_err(hccp("connecting a queue pair"))?;
+            let link = Link {
+                core: planned.core,
+                pe: planned.pe,
+                pair,
+                _connection: connection,
+            };
             match planned.end {
                 End::Requester if planned.core == cores => links.probe = Some(link),
                 End::Responder if planned.core == cores => probe_responder = Some(link),
@@ -269,23 +347,44 @@ impl Nic {
         }
         loop {
             let mut waiting = Vec::new();
-            let everyone = links.requesters.iter().chain(&links.responders).chain(&links.probe).chain(&probe_responder);
+            let everyone = links
+                .requesters
+                .iter()
+                .chain(&links.responders)
+                .chain(&links.probe)
+                .chain(&probe_responder);
             for link in everyone {
-                match link.pair.status().map_err(hccp("asking for a queue pair's status"))? {
+                match link
+                    .pair
+                    .status()
+                    .map_err(hccp("asking for a queue pair's status"))?
+                {
                     QueueStatus::Connected => {}
                     QueueStatus::OnItsWay => waiting.push((link.core, link.pe)),
                     QueueStatus::Failed(how) => {
                         let why = self.library.recent_message();
-                        let reason = format!("the one of core {} to PE {} failed: {how} {why}", link.core, link.pe);
+                        let reason = format!(
+                            "the one of core {} to PE {} failed: {how} {why}",
+                            link.core, link.pe
+                        );
                         return Err(TransportError::Connect { reason }.into());
                     }
                 }
             }
-            let Some((core, pe)) = waiting.first() else { break };
-            wait(site, deadline, || format!("{} are on their way, first that of core {core} to PE {pe}", waiting.len()))?;
+            let Some((core, pe)) = waiting.first() else {
+                break;
+            };
+            wait(site, deadline, || {
+                format!(
+                    "{} are on their way, first that of core {core} to PE {pe}",
+                    waiting.len()
+                )
+            })?;
         }
         links.responders.extend(probe_responder);
-        self.sockets.dismiss(&clients).unwrap_or_else(|error| tracing::debug!("white list entries stay: {error}"));
+        self.sockets
+            .dismiss(&clients)
+            .unwrap_or_else(|error| tracing::debug!("white list entries stay: {error}"));
         site.bootstrap.meet(Label::Setup)?;
         Ok((links, shape))
     }
@@ -300,7 +399,13 @@ fn start(library: &Library, physical: u32, within: Duration) -> Result<(), Error
     loop {
         match library.init(physical) {
             Ok(()) => return Ok(()),
-            Err(_) if library.addresses(physical).is_ok_and(|addresses| !addresses.is_empty()) => return Ok(()),
+            Err(_)
+                if library
+                    .addresses(physical)
+                    .is_ok_and(|addresses| !addresses.is_empty()) =>
+            {
+                return Ok(())
+            }
             Err(_) if Instant::now() < deadline => std::thread::sleep(RETRY),
             Err(error) => return Err(hccp("starting the NIC's interface (ra_init)")(error)),
         }
@@ -311,8 +416,15 @@ fn start(library: &Library, physical: u32, within: Duration) -> Result<(), Error
 fn wait(site: &Site<'_>, deadline: Instant, what: impl FnOnce() -> String) -> Result<(), Error> {
     if let Some(death) = site.bootstrap.death() {
         return Err(match death.pe {
-            Some(pe) => StoreError::Died { pe, reason: death.reason, what: "enable_device" },
-            None => StoreError::Gone { what: "enable_device", reason: death.reason },
+            Some(pe) => StoreError::Died {
+                pe,
+                reason: death.reason,
+                what: "enable_device",
+            },
+            None => StoreError::Gone {
+                what: "enable_device",
+                reason: death.reason,
+            },
         }
         .into());
     }
@@ -331,13 +443,22 @@ fn check_rings(pair: &QueuePair, shape: &QueueShape) -> Result<(), TransportErro
     let rings = pair.rings();
     let (sq, cq) = (&rings.sq, &rings.scq);
     let fault = if sq.wqebb_size != SQ_ENTRY {
-        format!("send entries of {} bytes instead of {SQ_ENTRY}", sq.wqebb_size)
+        format!(
+            "send entries of {} bytes instead of {SQ_ENTRY}",
+            sq.wqebb_size
+        )
     } else if cq.cqe_size != 32 && cq.cqe_size != 64 {
         format!("completions of {} bytes instead of 32 or 64", cq.cqe_size)
     } else if !sq.depth.is_power_of_two() || !cq.depth.is_power_of_two() || sq.depth < shape.depth {
-        format!("depths {} and {} (asked {})", sq.depth, cq.depth, shape.depth)
+        format!(
+            "depths {} and {} (asked {})",
+            sq.depth, cq.depth, shape.depth
+        )
     } else if cq.depth < sq.depth {
-        format!("a completion ring of {} entries for a send ring of {}", cq.depth, sq.depth)
+        format!(
+            "a completion ring of {} entries for a send ring of {}",
+            cq.depth, sq.depth
+        )
     } else if [sq.buf_addr, cq.buf_addr, sq.db_reg, cq.db_reg].contains(&0) {
         "an address is missing".to_string()
     } else {
@@ -369,8 +490,18 @@ fn plan(me: u32, n_pes: u32, cores: u32, probe: bool) -> Vec<Planned> {
     let mut plan = Vec::new();
     let myself = |core| {
         [
-            Planned { core, pe: me, role: Role::Client, end: End::Requester },
-            Planned { core, pe: me, role: Role::Server, end: End::Responder },
+            Planned {
+                core,
+                pe: me,
+                role: Role::Client,
+                end: End::Requester,
+            },
+            Planned {
+                core,
+                pe: me,
+                role: Role::Server,
+                end: End::Responder,
+            },
         ]
     };
     for core in 0..cores {
@@ -379,7 +510,12 @@ fn plan(me: u32, n_pes: u32, cores: u32, probe: bool) -> Vec<Planned> {
                 plan.extend(myself(core));
             } else {
                 let role = if me < pe { Role::Server } else { Role::Client };
-                plan.push(Planned { core, pe, role, end: End::Requester });
+                plan.push(Planned {
+                    core,
+                    pe,
+                    role,
+                    end: End::Requester,
+                });
             }
         }
     }
@@ -422,7 +558,10 @@ impl Links {
     /// The probe's queue pair, once.
     pub(super) fn take_probe(&mut self) -> Option<ProbePair> {
         let link = self.probe.take()?;
-        Some(ProbePair { requester: link.pair, _connection: link._connection })
+        Some(ProbePair {
+            requester: link.pair,
+            _connection: link._connection,
+        })
     }
 
     /// Destroys all of them.
@@ -443,12 +582,20 @@ mod tests {
             let plans: Vec<_> = (0..n_pes).map(|me| plan(me, n_pes, 3, true)).collect();
             for (me, mine) in plans.iter().enumerate() {
                 let me = me as u32;
-                let requesters: Vec<_> =
-                    mine.iter().filter(|p| p.end == End::Requester && p.core < 3).map(|p| (p.core, p.pe)).collect();
-                let all: Vec<_> = (0..3).flat_map(|core| (0..n_pes).map(move |pe| (core, pe))).collect();
+                let requesters: Vec<_> = mine
+                    .iter()
+                    .filter(|p| p.end == End::Requester && p.core < 3)
+                    .map(|p| (p.core, p.pe))
+                    .collect();
+                let all: Vec<_> = (0..3)
+                    .flat_map(|core| (0..n_pes).map(move |pe| (core, pe)))
+                    .collect();
                 assert_eq!(requesters, all, "in the order of the table");
                 for link in mine.iter().filter(|p| p.pe != me) {
-                    let other = plans[link.pe as usize].iter().find(|p| p.core == link.core && p.pe == me).expect("the other side");
+                    let other = plans[link.pe as usize]
+                        .iter()
+                        .find(|p| p.core == link.core && p.pe == me)
+                        .expect("the other side");
                     assert_ne!(link.role, other.role);
                     assert_eq!(link.role == Role::Server, me < link.pe);
                 }

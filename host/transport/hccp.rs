@@ -64,7 +64,11 @@ impl Library {
         if code == 0 {
             Ok(())
         } else {
-            Err(HccpError { call, code, message: self.api.recent_message() })
+            Err(HccpError {
+                call,
+                code,
+                message: self.api.recent_message(),
+            })
         }
     }
 
@@ -95,8 +99,8 @@ impl Library {
         let roomy = Roomy {
             config: c::HccpRaInitConfig {
                 phyId: physical,
-                nicPosition: c::NETWORK_OFFLINE as u32,
-                hdcType: c::HCCP_HDC_TYPE_RDMA_V2 as i32,
+                nicPosition: c::NETWORK_OFFLINE,
+                hdcType: c::HCCP_HDC_TYPE_RDMA_V2,
             },
             room: [0; 20],
         };
@@ -113,27 +117,40 @@ impl Library {
 
     /// `ra_get_ifnum` and `ra_get_ifaddrs`: the addresses of the device's NIC.
     pub(super) fn addresses(&self, physical: u32) -> Result<Vec<IpAddr>> {
-        let attributes = c::HccpRaGetIfAttr { phyId: physical, nicPosition: c::NETWORK_OFFLINE as u32, isAll: true };
+        let attributes = c::HccpRaGetIfAttr {
+            phyId: physical,
+            nicPosition: c::NETWORK_OFFLINE,
+            isAll: true,
+        };
         let mut count = 0u32;
         call!(self, ra_get_ifnum(&attributes, &mut count))?;
         let mut infos = vec![c::HccpInterfaceInfo::default(); count as usize];
         if count > 0 {
-            call!(self, ra_get_ifaddrs(&attributes, infos.as_mut_ptr(), &mut count))?;
+            call!(
+                self,
+                ra_get_ifaddrs(&attributes, infos.as_mut_ptr(), &mut count)
+            )?;
         }
         infos.truncate(count as usize);
-        Ok(infos.iter().filter_map(|info| from_ip(info.family, &info.ifaddr.ip)).collect())
+        Ok(infos
+            .iter()
+            .filter_map(|info| from_ip(info.family, &info.ifaddr.ip))
+            .collect())
     }
 
     /// `ra_rdev_init_v2`: opens the NIC.
     pub(super) fn open_nic(&self, physical: u32, address: IpAddr) -> Result<Handle> {
         let info = c::HccpRdevInitInfo {
             mode: c::NETWORK_OFFLINE as i32,
-            notifyType: c::HCCP_NOTIFY as u32,
+            notifyType: c::HCCP_NOTIFY,
             enabled2mbLite: true,
             ..Default::default()
         };
         let mut handle = std::ptr::null_mut();
-        call!(self, ra_rdev_init_v2(info, rdev(physical, address), &mut handle))?;
+        call!(
+            self,
+            ra_rdev_init_v2(info, rdev(physical, address), &mut handle)
+        )?;
         Ok(Handle(handle as usize))
     }
 }
@@ -156,7 +173,9 @@ fn from_ip(family: i32, ip: &c::HccpIpAddr) -> Option<IpAddr> {
     // SAFETY: every field of the union is plain bytes, all 16 of them initialised.
     let bytes = unsafe { ip.v6 };
     match family {
-        AF_INET => Some(IpAddr::V4(Ipv4Addr::new(bytes[0], bytes[1], bytes[2], bytes[3]))),
+        AF_INET => Some(IpAddr::V4(Ipv4Addr::new(
+            bytes[0], bytes[1], bytes[2], bytes[3],
+        ))),
         AF_INET6 => Some(IpAddr::V6(Ipv6Addr::from(bytes))),
         _ => None,
     }
@@ -173,12 +192,16 @@ fn to_ip(address: IpAddr) -> c::HccpIpAddr {
 
 fn rdev(physical: u32, address: IpAddr) -> c::HccpRdev {
     let family = if address.is_ipv4() { AF_INET } else { AF_INET6 };
-    c::HccpRdev { phyId: physical, family, localIp: to_ip(address) }
+    c::HccpRdev {
+        phyId: physical,
+        family,
+        localIp: to_ip(address),
+    }
 }
 
 /// A connection's tag as HCCP takes it: text with its end.
-fn tag(text: &str) -> [c_char; c::HCCP_SOCKET_TAG_SIZE as usize] {
-    let mut tag = [0 as c_char; c::HCCP_SOCKET_TAG_SIZE as usize];
+fn tag(text: &str) -> [c_char; c::HCCP_SOCKET_TAG_SIZE] {
+    let mut tag = [0 as c_char; c::HCCP_SOCKET_TAG_SIZE];
     let room = tag.len() - 1;
     for (to, from) in tag[..room].iter_mut().zip(text.bytes()) {
         *to = from as c_char;
@@ -200,17 +223,37 @@ unsafe impl Send for Region {}
 unsafe impl Sync for Region {}
 
 /// Access of our regions: local write, remote write, remote read, and remote atomics where the NIC takes them.
-pub(super) const ACCESS_ATOMIC: i32 = (c::RA_ACCESS_LOCAL_WRITE | c::RA_ACCESS_REMOTE_WRITE | c::RA_ACCESS_REMOTE_READ | c::RA_ACCESS_REMOTE_ATOMIC) as i32;
+pub(super) const ACCESS_ATOMIC: i32 = (c::RA_ACCESS_LOCAL_WRITE
+    | c::RA_ACCESS_REMOTE_WRITE
+    | c::RA_ACCESS_REMOTE_READ
+    | c::RA_ACCESS_REMOTE_ATOMIC) as i32;
 /// The same without atomics.
-pub(super) const ACCESS_PLAIN: i32 = (c::RA_ACCESS_LOCAL_WRITE | c::RA_ACCESS_REMOTE_WRITE | c::RA_ACCESS_REMOTE_READ) as i32;
+pub(super) const ACCESS_PLAIN: i32 =
+    (c::RA_ACCESS_LOCAL_WRITE | c::RA_ACCESS_REMOTE_WRITE | c::RA_ACCESS_REMOTE_READ) as i32;
 
 impl Region {
     /// `ra_register_mr`.
-    pub(super) fn register(library: &Arc<Library>, nic: Handle, address: u64, size: u64, access: i32) -> Result<Region> {
-        let mut info = c::HccpMrInfo { addr: address as *mut c_void, size, access, ..Default::default() };
+    pub(super) fn register(
+        library: &Arc<Library>,
+        nic: Handle,
+        address: u64,
+        size: u64,
+        access: i32,
+    ) -> Result<Region> {
+        let mut info = c::HccpMrInfo {
+            addr: address as *mut c_void,
+            size,
+            access,
+            ..Default::default()
+        };
         let mut handle = std::ptr::null_mut();
         call!(library, ra_register_mr(nic.raw(), &mut info, &mut handle))?;
-        Ok(Region { library: library.clone(), nic, handle: Handle(handle as usize), info })
+        Ok(Region {
+            library: library.clone(),
+            nic,
+            handle: Handle(handle as usize),
+            info,
+        })
     }
 
     /// Key for the own NIC.
@@ -231,7 +274,10 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        let result = call!(&*self.library, ra_deregister_mr(self.nic.raw(), self.handle.raw()));
+        let result = call!(
+            &*self.library,
+            ra_deregister_mr(self.nic.raw(), self.handle.raw())
+        );
         self.library.record_dropped(result);
     }
 }
@@ -256,13 +302,17 @@ pub(super) struct QueuePair {
 
 impl QueuePair {
     /// `ra_ai_qp_create` and `ra_set_qp_attr_qos`.
-    pub(super) fn new(library: &Arc<Library>, nic: Handle, shape: &QueueShape) -> Result<QueuePair> {
+    pub(super) fn new(
+        library: &Arc<Library>,
+        nic: Handle,
+        shape: &QueueShape,
+    ) -> Result<QueuePair> {
         /// Receives are never posted; the smallest depth that hardware takes.
         const RECEIVES: u32 = 128;
         let mut attributes = c::HccpQpExtAttrs {
             qpMode: c::NETWORK_OFFLINE as i32,
-            version: c::HCCP_QP_EXT_VERSION as i32,
-            mem_align: c::HCCP_MEM_ALIGN_4K as i32,
+            version: c::HCCP_QP_EXT_VERSION,
+            mem_align: c::HCCP_MEM_ALIGN_4K,
             data_plane_flag: c::HCCP_CQ_CUSTOM,
             ..Default::default()
         };
@@ -276,9 +326,20 @@ impl QueuePair {
         attributes.qp_attr.qp_type = c::IBV_QPT_RC;
         let mut info = c::HccpAiQpInfo::default();
         let mut handle = std::ptr::null_mut();
-        call!(library, ra_ai_qp_create(nic.raw(), &attributes, &mut info, &mut handle))?;
-        let pair = QueuePair { library: library.clone(), handle: Handle(handle as usize), info };
-        let mut qos = c::QosAttr { tc: shape.traffic_class, sl: shape.service_level, ..Default::default() };
+        call!(
+            library,
+            ra_ai_qp_create(nic.raw(), &attributes, &mut info, &mut handle)
+        )?;
+        let pair = QueuePair {
+            library: library.clone(),
+            handle: Handle(handle as usize),
+            info,
+        };
+        let mut qos = c::QosAttr {
+            tc: shape.traffic_class,
+            sl: shape.service_level,
+            ..Default::default()
+        };
         if let Err(error) = call!(library, ra_set_qp_attr_qos(pair.handle.raw(), &mut qos)) {
             tracing::warn!("queue pairs keep the NIC's default service: {error}");
         }
@@ -290,20 +351,30 @@ impl QueuePair {
         let mut info = region.info;
         call!(&*self.library, ra_mr_reg(self.handle.raw(), &mut info))?;
         if (info.lkey, info.rkey) != (region.info.lkey, region.info.rkey) {
-            tracing::warn!("the NIC gave a queue pair keys of its own ({:#x}, {:#x}) for a registered region", info.lkey, info.rkey);
+            tracing::warn!(
+                "the NIC gave a queue pair keys of its own ({:#x}, {:#x}) for a registered region",
+                info.lkey,
+                info.rkey
+            );
         }
         Ok(())
     }
 
     /// `ra_qp_connect_async` over an established connection.
     pub(super) fn connect(&self, connection: &Connection) -> Result<()> {
-        call!(&*self.library, ra_qp_connect_async(self.handle.raw(), connection.fd.raw()))
+        call!(
+            &*self.library,
+            ra_qp_connect_async(self.handle.raw(), connection.fd.raw())
+        )
     }
 
     /// `ra_get_qp_status`.
     pub(super) fn status(&self) -> Result<QueueStatus> {
         let mut status = -1;
-        call!(&*self.library, ra_get_qp_status(self.handle.raw(), &mut status))?;
+        call!(
+            &*self.library,
+            ra_get_qp_status(self.handle.raw(), &mut status)
+        )?;
         Ok(match u32::try_from(status) {
             Ok(c::HCCP_QP_CONNECTED) => QueueStatus::Connected,
             Ok(c::HCCP_QP_CONNECTING) | Ok(c::HCCP_QP_DISCONNECTED) => QueueStatus::OnItsWay,
@@ -357,15 +428,30 @@ impl Sockets {
     /// `ra_socket_init`.
     pub(super) fn open(library: &Arc<Library>, physical: u32, address: IpAddr) -> Result<Sockets> {
         let mut handle = std::ptr::null_mut();
-        call!(library, ra_socket_init(c::NETWORK_OFFLINE, rdev(physical, address), &mut handle))?;
-        Ok(Sockets { library: library.clone(), handle: Handle(handle as usize), port: None })
+        call!(
+            library,
+            ra_socket_init(c::NETWORK_OFFLINE, rdev(physical, address), &mut handle)
+        )?;
+        Ok(Sockets {
+            library: library.clone(),
+            handle: Handle(handle as usize),
+            port: None,
+        })
     }
 
     /// `ra_socket_listen_start`: at `first` or the next free port of `tries`.
     pub(super) fn listen(&mut self, first: u16, tries: u16) -> Result<u16> {
-        let mut last = HccpError { call: "ra_socket_listen_start", code: 0, message: "no port was tried".into() };
+        let mut last = HccpError {
+            call: "ra_socket_listen_start",
+            code: 0,
+            message: "no port was tried".into(),
+        };
         for port in (first..=u16::MAX).take(tries.into()) {
-            let mut info = c::HccpSocketListenInfo { handle: self.handle.raw(), port: port.into(), ..Default::default() };
+            let mut info = c::HccpSocketListenInfo {
+                handle: self.handle.raw(),
+                port: port.into(),
+                ..Default::default()
+            };
             match call!(&*self.library, ra_socket_listen_start(&mut info, 1)) {
                 Ok(()) => {
                     self.port = Some(port);
@@ -381,7 +467,10 @@ impl Sockets {
     pub(super) fn admit(&self, clients: &[Rendezvous]) -> Result<()> {
         for batch in clients.chunks(BATCH) {
             let list: Vec<_> = batch.iter().map(admission).collect();
-            call!(&*self.library, ra_socket_white_list_add(self.handle.raw(), list.as_ptr(), list.len() as u32))?;
+            call!(
+                &*self.library,
+                ra_socket_white_list_add(self.handle.raw(), list.as_ptr(), list.len() as u32)
+            )?;
         }
         Ok(())
     }
@@ -390,7 +479,10 @@ impl Sockets {
     pub(super) fn dismiss(&self, clients: &[Rendezvous]) -> Result<()> {
         for batch in clients.chunks(BATCH) {
             let list: Vec<_> = batch.iter().map(admission).collect();
-            call!(&*self.library, ra_socket_white_list_del(self.handle.raw(), list.as_ptr(), list.len() as u32))?;
+            call!(
+                &*self.library,
+                ra_socket_white_list_del(self.handle.raw(), list.as_ptr(), list.len() as u32)
+            )?;
         }
         Ok(())
     }
@@ -407,13 +499,21 @@ impl Sockets {
                     tag: tag(&to.tag),
                 })
                 .collect();
-            call!(&*self.library, ra_socket_batch_connect(list.as_mut_ptr(), list.len() as u32))?;
+            call!(
+                &*self.library,
+                ra_socket_batch_connect(list.as_mut_ptr(), list.len() as u32)
+            )?;
         }
         Ok(())
     }
 
     /// `ra_get_sockets` for those of `wanted` that are not yet there.
-    pub(super) fn collect(&self, role: Role, wanted: &[Rendezvous], found: &mut [Option<Connection>]) -> Result<Option<String>> {
+    pub(super) fn collect(
+        &self,
+        role: Role,
+        wanted: &[Rendezvous],
+        found: &mut [Option<Connection>],
+    ) -> Result<Option<String>> {
         let missing: Vec<usize> = (0..wanted.len()).filter(|i| found[*i].is_none()).collect();
         for batch in missing.chunks(BATCH) {
             let mut list: Vec<_> = batch
@@ -426,13 +526,24 @@ impl Sockets {
                 })
                 .collect();
             let mut got = 0u32;
-            call!(&*self.library, ra_get_sockets(role as u32, list.as_mut_ptr(), list.len() as u32, &mut got))?;
+            call!(
+                &*self.library,
+                ra_get_sockets(role as u32, list.as_mut_ptr(), list.len() as u32, &mut got)
+            )?;
             for (i, info) in batch.iter().zip(&list) {
                 if !info.fd.is_null() && info.status == c::HCCP_SOCKET_CONNECTED as i32 {
                     let (library, sockets) = (self.library.clone(), self.handle);
-                    found[*i] = Some(Connection { library, sockets, fd: Handle(info.fd as usize) });
+                    found[*i] = Some(Connection {
+                        library,
+                        sockets,
+                        fd: Handle(info.fd as usize),
+                    });
                 } else if info.status == c::HCCP_SOCKET_TIMEOUT as i32 {
-                    return Ok(Some(format!("the connection {} failed: {}", wanted[*i].tag, self.library.recent_message())));
+                    return Ok(Some(format!(
+                        "the connection {} failed: {}",
+                        wanted[*i].tag,
+                        self.library.recent_message()
+                    )));
                 }
             }
         }
@@ -441,14 +552,23 @@ impl Sockets {
 }
 
 fn admission(client: &Rendezvous) -> c::HccpSocketWhiteListInfo {
-    c::HccpSocketWhiteListInfo { remoteIp: to_ip(client.address), connLimit: 1, tag: tag(&client.tag) }
+    c::HccpSocketWhiteListInfo {
+        remoteIp: to_ip(client.address),
+        connLimit: 1,
+        tag: tag(&client.tag),
+    }
 }
 
 impl Drop for Sockets {
     fn drop(&mut self) {
         if let Some(port) = self.port {
-            let mut info = c::HccpSocketListenInfo { handle: self.handle.raw(), port: port.into(), ..Default::default() };
-            self.library.record_dropped(call!(&*self.library, ra_socket_listen_stop(&mut info, 1)));
+            let mut info = c::HccpSocketListenInfo {
+                handle: self.handle.raw(),
+                port: port.into(),
+                ..Default::default()
+            };
+            self.library
+                .record_dropped(call!(&*self.library, ra_socket_listen_stop(&mut info, 1)));
         }
         let result = call!(&*self.library, ra_socket_deinit(self.handle.raw()));
         self.library.record_dropped(result);
@@ -472,7 +592,11 @@ pub(super) struct Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        let mut info = c::HccpSocketCloseInfo { handle: self.sockets.raw(), fd: self.fd.raw(), linger: 0 };
+        let mut info = c::HccpSocketCloseInfo {
+            handle: self.sockets.raw(),
+            fd: self.fd.raw(),
+            linger: 0,
+        };
         let result = call!(&*self.library, ra_socket_batch_close(&mut info, 1));
         self.library.record_dropped(result);
     }

@@ -30,7 +30,9 @@ use tables::{Scratch, Tables};
 #[derive(Debug, thiserror::Error)]
 pub enum TransportError {
     /// More comm cores than there are.
-    #[error("enable_device({asked}): a PE has 1 to {have} comm cores on this device (vector cores)")]
+    #[error(
+        "enable_device({asked}): a PE has 1 to {have} comm cores on this device (vector cores)"
+    )]
     Cores {
         /// Asked.
         asked: u32,
@@ -92,7 +94,9 @@ pub enum TransportError {
     #[error("the NIC gave a queue pair that kernels cannot use: {0}")]
     Rings(String),
     /// The mapped engine where peers are not mapped.
-    #[error("NPUSHMEM_ENGINE=mapped, but PE {pe} is not mapped: {reason}; use NPUSHMEM_ENGINE=auto")]
+    #[error(
+        "NPUSHMEM_ENGINE=mapped, but PE {pe} is not mapped: {reason}; use NPUSHMEM_ENGINE=auto"
+    )]
     EngineMapped {
         /// The peer.
         pe: u32,
@@ -152,7 +156,10 @@ fn pair_bytes(depth: u32, bounce: u32) -> u64 {
     const ENTRY: u64 = 64;
     /// Receive rings, counters, and rounding to pages.
     const OVERHEAD: u64 = 32 << 10;
-    u64::from(depth) * 2 * ENTRY + OVERHEAD + u64::from(RESULTS) * u64::from(abi::SHMEM_LINE) + u64::from(bounce)
+    u64::from(depth) * 2 * ENTRY
+        + OVERHEAD
+        + u64::from(RESULTS) * u64::from(abi::SHMEM_LINE)
+        + u64::from(bounce)
 }
 
 /// Queue pairs of a PE: one a core and peer, two a core for itself (they are connected to one another), two for the probe.
@@ -165,23 +172,41 @@ impl Transport {
     pub(crate) fn create(site: &Site<'_>, cores: u32) -> Result<Transport, Error> {
         let (config, n_pes) = (site.config, site.n_pes());
         if cores == 0 || cores > site.vector_cores {
-            return Err(TransportError::Cores { asked: cores, have: site.vector_cores }.into());
+            return Err(TransportError::Cores {
+                asked: cores,
+                have: site.vector_cores,
+            }
+            .into());
         }
-        let (pairs, one) = (pair_count(cores, n_pes), pair_bytes(config.qp_depth, config.bounce));
+        let (pairs, one) = (
+            pair_count(cores, n_pes),
+            pair_bytes(config.qp_depth, config.bounce),
+        );
         let bytes = pairs * one;
         if bytes > config.qp_budget {
             let (depth, budget) = (config.qp_depth, config.qp_budget);
-            return Err(TransportError::Budget { pairs, cores, n_pes, depth, bytes, budget }.into());
+            return Err(TransportError::Budget {
+                pairs,
+                cores,
+                n_pes,
+                depth,
+                bytes,
+                budget,
+            }
+            .into());
         }
-        tracing::info!("{pairs} queue pairs ({cores} comm cores, {n_pes} PEs) take {} of device memory", size_text(bytes));
+        tracing::info!(
+            "{pairs} queue pairs ({cores} comm cores, {n_pes} PEs) take {} of device memory",
+            size_text(bytes)
+        );
 
         let table = open_hccp(site.device.api().kind())?;
         let mut nic = Nic::open(table, site)?;
         let heap_region = nic.register(site.heap.base(), site.heap.size(), true)?;
         let slots = u64::from(cores) * u64::from(n_pes) + 1;
         let slot = u64::from(RESULTS) * u64::from(abi::SHMEM_LINE) + u64::from(config.bounce);
-        let scratch =
-            DeviceBuffer::zeroed(site.device, slots * slot).map_err(Error::acl("allocating scratch memory of the queue pairs"))?;
+        let scratch = DeviceBuffer::zeroed(site.device, slots * slot)
+            .map_err(Error::acl("allocating scratch memory of the queue pairs"))?;
         let scratch_region = nic.register(scratch.address(), slots * slot, false)?;
         let endpoints = nic.meet(site, cores, &heap_region)?;
         let mapped_everywhere = endpoints.iter().all(|endpoint| endpoint.all_mapped != 0);
@@ -195,7 +220,15 @@ impl Transport {
             service_level: config.service_level as u8,
         };
         let probing = domain == abi::SHMEM_DOMAIN_NIC && config.atomic_probe;
-        let (links, shape) = nic.connect(site, &endpoints, cores, 0, probing, shape, &[&heap_region, &scratch_region])?;
+        let (links, shape) = nic.connect(
+            site,
+            &endpoints,
+            cores,
+            0,
+            probing,
+            shape,
+            &[&heap_region, &scratch_region],
+        )?;
 
         let context = shmem_ctx {
             my_pe: site.me() as i32,
@@ -213,12 +246,20 @@ impl Transport {
                 Engine::Mapped => abi::SHMEM_ENGINE_MAPPED,
                 Engine::Roce => abi::SHMEM_ENGINE_ROCE,
             },
-            flags: if shape.inline > 0 { abi::SHMEM_CTX_INLINE } else { 0 }
-                | if config.quiet_reads { abi::SHMEM_CTX_QUIET_READS } else { 0 },
+            flags: if shape.inline > 0 {
+                abi::SHMEM_CTX_INLINE
+            } else {
+                0
+            } | if config.quiet_reads {
+                abi::SHMEM_CTX_QUIET_READS
+            } else {
+                0
+            },
             heap_lkey: heap_region.lkey(),
             ..Zeroable::zeroed()
         };
-        let tables = Tables::new(site.device, n_pes, cores).map_err(Error::acl("allocating the device context"))?;
+        let tables = Tables::new(site.device, n_pes, cores)
+            .map_err(Error::acl("allocating the device context"))?;
         let mut transport = Transport {
             cores,
             generation: 0,
@@ -250,24 +291,43 @@ impl Transport {
 
     /// Whether this PE's NIC executes a fetch-add.
     fn try_atomics(&mut self, site: &Site<'_>) -> Result<bool, Error> {
-        let Some(pair) = self.links.take_probe() else { return Ok(self.heap_region.atomics()) };
-        let tables = Tables::new(site.device, 1, 1).map_err(Error::acl("allocating the probe's context"))?;
+        let Some(pair) = self.links.take_probe() else {
+            return Ok(self.heap_region.atomics());
+        };
+        let tables =
+            Tables::new(site.device, 1, 1).map_err(Error::acl("allocating the probe's context"))?;
         let scratch = self.slot(u64::from(self.cores) * u64::from(site.n_pes()));
         let base = site.heap.base();
-        let context = shmem_ctx { my_pe: 0, n_pes: 1, n_cores: 1, flags: abi::SHMEM_CTX_NIC_ATOMICS, ..self.context };
+        let context = shmem_ctx {
+            my_pe: 0,
+            n_pes: 1,
+            n_cores: 1,
+            flags: abi::SHMEM_CTX_NIC_ATOMICS,
+            ..self.context
+        };
         let write = || {
             tables.write_peers(&[tables::peer(base, base, self.heap_region.rkey(), true)])?;
-            tables.write_queues(&[tables::queue(pair.requester.rings(), self.shape.service_level.into(), &scratch)])?;
+            tables.write_queues(&[tables::queue(
+                pair.requester.rings(),
+                self.shape.service_level.into(),
+                &scratch,
+            )])?;
             tables.write_context(context)
         };
         write().map_err(Error::acl("writing the probe's context"))?;
-        Ok(probe::fetch_add(site, &tables, base + site.heap.probe_offset()))
+        Ok(probe::fetch_add(
+            site,
+            &tables,
+            base + site.heap.probe_offset(),
+        ))
     }
 
     /// Scratch memory of one queue pair, by table index.
     fn slot(&self, index: u64) -> Scratch {
         let results = u64::from(RESULTS) * u64::from(abi::SHMEM_LINE);
-        let bounce_size = (self.scratch.bytes() / (u64::from(self.cores) * self.peers.len() as u64 + 1) - results) as u32;
+        let bounce_size = (self.scratch.bytes()
+            / (u64::from(self.cores) * self.peers.len() as u64 + 1)
+            - results) as u32;
         let start = self.scratch.address() + index * (results + u64::from(bounce_size));
         Scratch {
             results: start,
@@ -286,7 +346,11 @@ impl Transport {
             for pe in 0..n_pes {
                 let index = u64::from(core) * u64::from(n_pes) + u64::from(pe);
                 queues.push(match self.links.requester(core, pe) {
-                    Some(pair) => tables::queue(pair.rings(), self.shape.service_level.into(), &self.slot(index)),
+                    Some(pair) => tables::queue(
+                        pair.rings(),
+                        self.shape.service_level.into(),
+                        &self.slot(index),
+                    ),
                     None => shmem_qp::zeroed(),
                 });
             }
@@ -304,15 +368,24 @@ impl Transport {
 
     /// Makes all queue pairs anew and forgets errors. Collective; no kernel may run on any PE.
     pub(crate) fn recover(&mut self, site: &Site<'_>) -> Result<(), Error> {
-        site.bootstrap.meet(Label::Setup)?;
+        site.bootstrap
+            .meet_within(Label::Setup, site.config.patience())?;
         self.links.clear();
         self.generation += 1;
         let bases = site.heap.base();
         let api = site.device.api();
-        api.memset(bases, 0, site.heap.reserved()).map_err(Error::acl("zeroing the sync area"))?;
+        api.memset(bases, 0, site.heap.reserved())
+            .map_err(Error::acl("zeroing the sync area"))?;
         let regions = [&self.heap_region, &self.scratch_region];
-        let (links, shape) =
-            self.nic.connect(site, &self.endpoints, self.cores, self.generation, false, self.shape, &regions)?;
+        let (links, shape) = self.nic.connect(
+            site,
+            &self.endpoints,
+            self.cores,
+            self.generation,
+            false,
+            self.shape,
+            &regions,
+        )?;
         (self.links, self.shape) = (links, shape);
         if shape.inline == 0 {
             self.context.flags &= !abi::SHMEM_CTX_INLINE;
@@ -334,7 +407,8 @@ impl Transport {
 
     /// Whether NIC atomics work, or the core executes atomics.
     pub(crate) fn atomics(&self) -> bool {
-        self.context.atomic_domain == abi::SHMEM_DOMAIN_CORE || self.context.flags & abi::SHMEM_CTX_NIC_ATOMICS != 0
+        self.context.atomic_domain == abi::SHMEM_DOMAIN_CORE
+            || self.context.flags & abi::SHMEM_CTX_NIC_ATOMICS != 0
     }
 
     /// Whether the cores, not the NIC, execute atomics.
@@ -344,26 +418,42 @@ impl Transport {
 
     /// The error records; zeroed when there is one.
     pub(crate) fn take_errors(&self) -> Result<Vec<shmem_error>, Error> {
-        let errors = self.tables.read_errors().map_err(Error::acl("reading error records"))?;
+        let errors = self
+            .tables
+            .read_errors()
+            .map_err(Error::acl("reading error records"))?;
         if errors.iter().any(|error| error.code != abi::SHMEM_OK) {
-            self.tables.clear_errors().map_err(Error::acl("clearing error records"))?;
+            self.tables
+                .clear_errors()
+                .map_err(Error::acl("clearing error records"))?;
         }
         Ok(errors)
     }
 
     /// Ends every bounded wait of the running kernel.
     pub(crate) fn abort(&self, code: u32, pe: i32) -> Result<(), Error> {
-        self.tables.write_abort(code, pe).map_err(Error::acl("writing the abort line"))
+        self.tables
+            .write_abort(code, pe)
+            .map_err(Error::acl("writing the abort line"))
     }
 
     /// What the cores counted.
     pub(crate) fn counters(&self) -> Result<Vec<shmem_core>, Error> {
-        self.tables.read_cores().map_err(Error::acl("reading counters"))
+        self.tables
+            .read_cores()
+            .map_err(Error::acl("reading counters"))
+    }
+
+    /// Whether the last kernel ended with requests that it did not see complete.
+    pub(crate) fn left_open(&self) -> Result<bool, Error> {
+        Ok(self.counters()?.iter().any(|core| core.left_open != 0))
     }
 
     /// Sets the counters to zero.
     pub(crate) fn clear_counters(&self) -> Result<(), Error> {
-        self.tables.clear_counters().map_err(Error::acl("clearing counters"))
+        self.tables
+            .clear_counters()
+            .map_err(Error::acl("clearing counters"))
     }
 }
 
@@ -372,16 +462,26 @@ fn ticks(time: Duration, series: Series) -> u64 {
     (time.as_secs_f64() * series.ticks_per_second() as f64) as u64
 }
 
-fn domain(asked: AtomicDomain, series: Series, mapped_everywhere: bool) -> Result<u32, TransportError> {
+fn domain(
+    asked: AtomicDomain,
+    series: Series,
+    mapped_everywhere: bool,
+) -> Result<u32, TransportError> {
     let core = series == Series::A950 && mapped_everywhere;
     match asked {
         AtomicDomain::Nic => Ok(abi::SHMEM_DOMAIN_NIC),
-        AtomicDomain::Auto => Ok(if core { abi::SHMEM_DOMAIN_CORE } else { abi::SHMEM_DOMAIN_NIC }),
+        AtomicDomain::Auto => Ok(if core {
+            abi::SHMEM_DOMAIN_CORE
+        } else {
+            abi::SHMEM_DOMAIN_NIC
+        }),
         AtomicDomain::Core if core => Ok(abi::SHMEM_DOMAIN_CORE),
-        AtomicDomain::Core if series != Series::A950 => {
-            Err(TransportError::DomainCore("cores of A2 and A3 have no compare-and-swap; 950 has"))
-        }
-        AtomicDomain::Core => Err(TransportError::DomainCore("not every PE has every other one mapped")),
+        AtomicDomain::Core if series != Series::A950 => Err(TransportError::DomainCore(
+            "cores of A2 and A3 have no compare-and-swap; 950 has",
+        )),
+        AtomicDomain::Core => Err(TransportError::DomainCore(
+            "not every PE has every other one mapped",
+        )),
     }
 }
 
@@ -390,9 +490,17 @@ fn peers(site: &Site<'_>, endpoints: &[Endpoint]) -> Result<Vec<shmem_peer>, Tra
     let mut peers = Vec::with_capacity(endpoints.len());
     for (pe, (endpoint, seen)) in endpoints.iter().zip(site.heap.peers()).enumerate() {
         if site.config.engine == Engine::Mapped && seen.mapped == 0 {
-            return Err(TransportError::EngineMapped { pe: pe as u32, reason: seen.reason.clone() });
+            return Err(TransportError::EngineMapped {
+                pe: pe as u32,
+                reason: seen.reason.clone(),
+            });
         }
-        peers.push(tables::peer(seen.mapped, endpoint.heap_base, endpoint.rkey, true));
+        peers.push(tables::peer(
+            seen.mapped,
+            endpoint.heap_base,
+            endpoint.rkey,
+            true,
+        ));
     }
     Ok(peers)
 }
@@ -403,20 +511,52 @@ mod tests {
 
     #[test]
     fn the_core_domain_needs_a_950_and_every_peer_mapped() {
-        assert_eq!(domain(AtomicDomain::Auto, Series::A2, true).ok(), Some(abi::SHMEM_DOMAIN_NIC));
-        assert_eq!(domain(AtomicDomain::Auto, Series::A950, true).ok(), Some(abi::SHMEM_DOMAIN_CORE));
-        assert_eq!(domain(AtomicDomain::Auto, Series::A950, false).ok(), Some(abi::SHMEM_DOMAIN_NIC));
-        assert_eq!(domain(AtomicDomain::Core, Series::A950, true).ok(), Some(abi::SHMEM_DOMAIN_CORE));
-        for (series, mapped) in [(Series::A2, true), (Series::A3, true), (Series::A950, false)] {
-            let text = domain(AtomicDomain::Core, series, mapped).expect_err("refused").to_string();
+        assert_eq!(
+            domain(AtomicDomain::Auto, Series::A2, true).ok(),
+            Some(abi::SHMEM_DOMAIN_NIC)
+        );
+        assert_eq!(
+            domain(AtomicDomain::Auto, Series::A950, true).ok(),
+            Some(abi::SHMEM_DOMAIN_CORE)
+        );
+        assert_eq!(
+            domain(AtomicDomain::Auto, Series::A950, false).ok(),
+            Some(abi::SHMEM_DOMAIN_NIC)
+        );
+        assert_eq!(
+            domain(AtomicDomain::Core, Series::A950, true).ok(),
+            Some(abi::SHMEM_DOMAIN_CORE)
+        );
+        for (series, mapped) in [
+            (Series::A2, true),
+            (Series::A3, true),
+            (Series::A950, false),
+        ] {
+            let text = domain(AtomicDomain::Core, series, mapped)
+                .expect_err("refused")
+                .to_string();
             assert!(text.contains("NPUSHMEM_ATOMIC_DOMAIN=core"), "{text}");
         }
     }
 
     #[test]
     fn the_budget_message_has_the_numbers() {
-        let text = TransportError::Budget { pairs: 18, cores: 4, n_pes: 4, depth: 512, bytes: 3 << 20, budget: 1 << 20 }.to_string();
-        for part in ["18", "3 MiB", "1 MiB", "NPUSHMEM_QP_BUDGET", "NPUSHMEM_QP_DEPTH"] {
+        let text = TransportError::Budget {
+            pairs: 18,
+            cores: 4,
+            n_pes: 4,
+            depth: 512,
+            bytes: 3 << 20,
+            budget: 1 << 20,
+        }
+        .to_string();
+        for part in [
+            "18",
+            "3 MiB",
+            "1 MiB",
+            "NPUSHMEM_QP_BUDGET",
+            "NPUSHMEM_QP_DEPTH",
+        ] {
             assert!(text.contains(part), "{text}");
         }
         assert_eq!(pair_count(4, 4), 22);

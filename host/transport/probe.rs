@@ -15,7 +15,10 @@ use super::Site;
 
 /// True when the word at `address` was incremented.
 pub(super) fn fetch_add(site: &Site<'_>, tables: &Tables, address: u64) -> bool {
-    let target = Target { sim: site.device.api().kind() == Kind::Sim, npu_arch: site.series.npu_arch() };
+    let target = Target {
+        sim: site.device.api().kind() == Kind::Sim,
+        npu_arch: site.series.npu_arch(),
+    };
     let Some(object) = object(target) else {
         tracing::warn!("no probe kernel for {target}: NIC atomics count as missing; set NPUSHMEM_ATOMIC_PROBE=off to trust the registration");
         return false;
@@ -23,7 +26,10 @@ pub(super) fn fetch_add(site: &Site<'_>, tables: &Tables, address: u64) -> bool 
     match run(site, tables, address, object) {
         Ok(1) => true,
         Ok(_) => {
-            let record = tables.read_errors().ok().and_then(|records| DeviceError::earliest(site.me(), &records));
+            let record = tables
+                .read_errors()
+                .ok()
+                .and_then(|records| DeviceError::earliest(site.me(), &records));
             match record {
                 Some(record) => tracing::info!("probe of NIC atomics: {}", record.cause()),
                 None => tracing::info!("probe of NIC atomics: the word did not change"),

@@ -37,7 +37,14 @@ impl Layout {
         let cores = qps + n_pes * n_cores * size_of::<shmem_qp>() as u64;
         let errors = cores + n_cores * size_of::<shmem_core>() as u64;
         let abort = errors + n_cores * size_of::<shmem_error>() as u64;
-        Layout { peers, qps, cores, errors, abort, bytes: abort + size_of::<shmem_abort>() as u64 }
+        Layout {
+            peers,
+            qps,
+            cores,
+            errors,
+            abort,
+            bytes: abort + size_of::<shmem_abort>() as u64,
+        }
     }
 }
 
@@ -52,7 +59,11 @@ impl Tables {
     /// Device memory for a context of so many PEs and comm cores, zeroed.
     pub(super) fn new(device: &Device, n_pes: u32, n_cores: u32) -> Result<Tables, AclError> {
         let layout = Layout::new(n_pes.into(), n_cores.into());
-        Ok(Tables { memory: DeviceBuffer::zeroed(device, layout.bytes)?, layout, n_cores: n_cores as usize })
+        Ok(Tables {
+            memory: DeviceBuffer::zeroed(device, layout.bytes)?,
+            layout,
+            n_cores: n_cores as usize,
+        })
     }
 
     /// The context's address: the first argument of kernels.
@@ -84,7 +95,8 @@ impl Tables {
 
     /// Zeroes what cores count and share.
     pub(super) fn clear_cores(&self) -> Result<(), AclError> {
-        self.memory.write(self.layout.cores, &vec![shmem_core::zeroed(); self.n_cores])
+        self.memory
+            .write(self.layout.cores, &vec![shmem_core::zeroed(); self.n_cores])
     }
 
     /// What cores count and share.
@@ -114,12 +126,22 @@ impl Tables {
 
     /// Zeroes the error records.
     pub(super) fn clear_errors(&self) -> Result<(), AclError> {
-        self.memory.write(self.layout.errors, &vec![shmem_error::zeroed(); self.n_cores])
+        self.memory.write(
+            self.layout.errors,
+            &vec![shmem_error::zeroed(); self.n_cores],
+        )
     }
 
     /// Writes the abort line: ends every bounded wait of the context's kernels. Code 0 takes it back.
     pub(super) fn write_abort(&self, code: u32, pe: i32) -> Result<(), AclError> {
-        self.memory.write(self.layout.abort, &[shmem_abort { code, pe, ..Zeroable::zeroed() }])
+        self.memory.write(
+            self.layout.abort,
+            &[shmem_abort {
+                code,
+                pe,
+                ..Zeroable::zeroed()
+            }],
+        )
     }
 }
 
@@ -133,11 +155,24 @@ pub(super) fn peer(mapped: u64, base: u64, rkey: u32, roce: bool) -> shmem_peer 
     if roce {
         engines |= abi::SHMEM_ENGINE_ROCE;
     }
-    shmem_peer { magic, version, size, mapped, base, rkey, engines, ..Zeroable::zeroed() }
+    shmem_peer {
+        magic,
+        version,
+        size,
+        mapped,
+        base,
+        rkey,
+        engines,
+        ..Zeroable::zeroed()
+    }
 }
 
 /// A queue pair's lines, with counters at zero.
-pub(super) fn queue(rings: &npushmem_ffi::hccp::ai_data_plane_info, service_level: u32, scratch: &Scratch) -> shmem_qp {
+pub(super) fn queue(
+    rings: &npushmem_ffi::hccp::ai_data_plane_info,
+    service_level: u32,
+    scratch: &Scratch,
+) -> shmem_qp {
     let (magic, version, size) = abi::header::<shmem_qp>();
     shmem_qp {
         magic,
@@ -171,18 +206,32 @@ mod tests {
     fn tables_follow_one_another_on_whole_lines() {
         for (n_pes, n_cores) in [(1, 1), (3, 5), (7, 4), (64, 48)] {
             let layout = Layout::new(n_pes, n_cores);
-            for offset in [layout.peers, layout.qps, layout.cores, layout.errors, layout.abort, layout.bytes] {
+            for offset in [
+                layout.peers,
+                layout.qps,
+                layout.cores,
+                layout.errors,
+                layout.abort,
+                layout.bytes,
+            ] {
                 assert_eq!(offset % u64::from(abi::SHMEM_LINE), 0);
             }
             assert_eq!(layout.cores - layout.qps, n_pes * n_cores * 256);
-            assert!(layout.peers < layout.qps && layout.errors < layout.abort && layout.abort < layout.bytes);
+            assert!(
+                layout.peers < layout.qps
+                    && layout.errors < layout.abort
+                    && layout.abort < layout.bytes
+            );
         }
     }
 
     #[test]
     fn engines_say_what_reaches_a_peer() {
         assert_eq!(peer(0, 1, 2, true).engines, abi::SHMEM_ENGINE_ROCE);
-        assert_eq!(peer(1, 1, 2, true).engines, abi::SHMEM_ENGINE_ROCE | abi::SHMEM_ENGINE_MAPPED);
+        assert_eq!(
+            peer(1, 1, 2, true).engines,
+            abi::SHMEM_ENGINE_ROCE | abi::SHMEM_ENGINE_MAPPED
+        );
         assert_eq!(peer(0, 1, 2, false).engines, 0);
     }
 }
