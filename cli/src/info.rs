@@ -3,6 +3,7 @@
 use clap::Args;
 use comfy_table::{presets, Table};
 use npushmem::config::{self, Config};
+use npushmem::{describe_runtime, Kind};
 
 use crate::failure::Failure;
 
@@ -54,11 +55,30 @@ pub fn run(args: InfoArgs) -> Result<(), Failure> {
     crate::print(&report)
 }
 
-fn devices(_config: &Config) -> Result<Vec<(&'static str, String)>, Failure> {
-    Ok(Vec::new())
+/// The runtime that a job would use.
+fn devices(config: &Config) -> Result<Vec<(&'static str, String)>, Failure> {
+    let runtime = describe_runtime(config.runtime).map_err(Failure::failed)?;
+    let (major, minor, patch) = runtime.version;
+    let name = match runtime.kind {
+        Kind::Acl => format!("the vendor's ({})", runtime.libraries.join(", ")),
+        Kind::Sim => "emulated NPU, inside each process".to_owned(),
+    };
+    Ok(vec![
+        ("runtime", name),
+        ("version", format!("ACL {major}.{minor}.{patch}")),
+        ("SoC", runtime.soc),
+        ("devices", runtime.devices.to_string()),
+    ])
 }
 
 /// The vendor's runtime library on this machine: what it says, or why it is not there.
 pub fn acl_library() -> Result<String, String> {
-    Err("not loaded".into())
+    let runtime =
+        describe_runtime(npushmem::config::Runtime::Acl).map_err(|error| error.to_string())?;
+    Ok(format!(
+        "{}, {} x {}",
+        runtime.libraries.join(", "),
+        runtime.devices,
+        runtime.soc
+    ))
 }

@@ -34,7 +34,7 @@ pub fn run(args: WorkerArgs) -> Result<(), Failure> {
 fn work(args: WorkerArgs) -> Result<()> {
     let inherited = Inherited::open(args.jobs, args.header, args.results)
         .context("cannot read what `npushmem gnn` left for its PEs")?;
-    let mut world = World::init()?;
+    let world = World::init()?;
     let pe = world.my_pe();
     world.enable_device(inherited.header.cores)?;
     let arrays = Arrays::allocate(&world, &inherited)?;
