@@ -5,7 +5,12 @@
 //!
 //! Every value is checked before anything is opened; an error names the variable, the value and what is accepted.
 
+mod value;
+
 use std::time::Duration;
+
+pub use value::{parse_size, size_text, split_address, Kind, Value};
+use value::{FromValue, GIB, KIB, MIB, TIB};
 
 /// A setting whose value is one word of a list.
 macro_rules! choice {
@@ -95,50 +100,6 @@ choice! {
     }
 }
 
-/// What a setting accepts.
-#[derive(Clone, Copy, Debug)]
-pub enum Kind {
-    /// A whole number from `min` to `max`.
-    Integer {
-        /// Smallest accepted value.
-        min: u64,
-        /// Largest accepted value.
-        max: u64,
-    },
-    /// A whole power of two from `min` to `max`.
-    PowerOfTwo {
-        /// Smallest accepted value.
-        min: u64,
-        /// Largest accepted value.
-        max: u64,
-    },
-    /// Bytes, with the suffixes K, M, G, T (powers of 1024; `KiB`, `kb` and so on mean the same).
-    Size {
-        /// Smallest accepted value, bytes.
-        min: u64,
-        /// Largest accepted value, bytes.
-        max: u64,
-    },
-    /// Seconds, as a decimal fraction.
-    Seconds {
-        /// Smallest accepted value, seconds.
-        min: f64,
-        /// Largest accepted value, seconds.
-        max: f64,
-    },
-    /// One word of a list.
-    Choice(&'static [&'static str]),
-    /// `on` or `off` (also 1/0, true/false, yes/no).
-    Switch,
-    /// `host:port`, port 1 to 65535; IPv6 hosts in brackets.
-    Address,
-    /// Text of at most `max` bytes.
-    Text {
-        /// Longest accepted value, bytes.
-        max: usize,
-    },
-}
-
 /// One row of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
@@ -154,21 +115,6 @@ pub struct Setting {
     pub unit: &'static str,
     /// One or two sentences.
     pub help: &'static str,
-}
-
-/// A value that [`Kind::parse`] accepted.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Value {
-    /// Not set, and no default.
-    Unset,
-    /// A number, or bytes.
-    Integer(u64),
-    /// A duration.
-    Seconds(Duration),
-    /// A switch.
-    Switch(bool),
-    /// A word, an address or text.
-    Text(String),
 }
 
 /// A setting that cannot be used.
@@ -194,62 +140,6 @@ pub enum ConfigError {
         /// What is accepted.
         accepted: String,
     },
-}
-
-/// Conversion from a checked value to a field of [`Config`].
-trait FromValue: Sized {
-    fn from_value(value: &Value) -> Option<Self>;
-}
-
-impl FromValue for u64 {
-    fn from_value(value: &Value) -> Option<Self> {
-        match value {
-            Value::Integer(n) => Some(*n),
-            _ => None,
-        }
-    }
-}
-impl FromValue for u32 {
-    fn from_value(value: &Value) -> Option<Self> {
-        u64::from_value(value).and_then(|n| n.try_into().ok())
-    }
-}
-impl FromValue for u16 {
-    fn from_value(value: &Value) -> Option<Self> {
-        u64::from_value(value).and_then(|n| n.try_into().ok())
-    }
-}
-impl FromValue for Duration {
-    fn from_value(value: &Value) -> Option<Self> {
-        match value {
-            Value::Seconds(d) => Some(*d),
-            _ => None,
-        }
-    }
-}
-impl FromValue for bool {
-    fn from_value(value: &Value) -> Option<Self> {
-        match value {
-            Value::Switch(on) => Some(*on),
-            _ => None,
-        }
-    }
-}
-impl FromValue for String {
-    fn from_value(value: &Value) -> Option<Self> {
-        match value {
-            Value::Text(text) => Some(text.clone()),
-            _ => None,
-        }
-    }
-}
-impl<T: FromValue> FromValue for Option<T> {
-    fn from_value(value: &Value) -> Option<Self> {
-        match value {
-            Value::Unset => Some(None),
-            set => T::from_value(set).map(Some),
-        }
-    }
 }
 
 macro_rules! settings {
@@ -282,11 +172,6 @@ macro_rules! settings {
     };
 }
 
-/// Bytes in a KiB, MiB, GiB and TiB.
-const KIB: u64 = 1 << 10;
-const MIB: u64 = 1 << 20;
-const GIB: u64 = 1 << 30;
-const TIB: u64 = 1 << 40;
 /// Most PEs of a job: indices and table sizes stay far from overflow.
 pub const MAX_PES: u64 = 1 << 16;
 /// Most comm cores a PE (no SoC has more vector cores).
@@ -480,174 +365,11 @@ impl Setting {
     }
 }
 
-impl Kind {
-    /// What is accepted, as the end of a sentence: "a whole number from 1 to 65535".
-    pub fn accepted(&self) -> String {
-        match self {
-            Kind::Integer { min, max } => format!("a whole number from {min} to {max}"),
-            Kind::PowerOfTwo { min, max } => format!("a power of two from {min} to {max}"),
-            Kind::Size { min, max } => {
-                format!(
-                    "bytes from {} to {}, with the suffixes K, M, G or T if you like",
-                    size_text(*min),
-                    size_text(*max)
-                )
-            }
-            Kind::Seconds { min, max } => format!("seconds from {min} to {max}, such as 0.5 or 30"),
-            Kind::Choice(words) => format!("one of {}", words.join(", ")),
-            Kind::Switch => "on or off".to_string(),
-            Kind::Address => {
-                "host:port with a port from 1 to 65535, such as 127.0.0.1:29500".to_string()
-            }
-            Kind::Text { max } => format!("text of at most {max} bytes"),
-        }
-    }
-
-    /// Checks `text`.
-    ///
-    /// # Errors
-    /// Why it is refused, as a phrase.
-    pub fn parse(&self, text: &str) -> Result<Value, String> {
-        match self {
-            Kind::Integer { min, max } => in_range(whole(text)?, *min, *max).map(Value::Integer),
-            Kind::PowerOfTwo { min, max } => {
-                let n = in_range(whole(text)?, *min, *max)?;
-                if n.is_power_of_two() {
-                    Ok(Value::Integer(n))
-                } else {
-                    Err("not a power of two".to_string())
-                }
-            }
-            Kind::Size { min, max } => in_range(parse_size(text)?, *min, *max).map(Value::Integer),
-            Kind::Seconds { min, max } => {
-                let seconds: f64 = text
-                    .parse()
-                    .map_err(|_| "not a number of seconds".to_string())?;
-                if seconds.is_finite() && (*min..=*max).contains(&seconds) {
-                    Ok(Value::Seconds(Duration::from_secs_f64(seconds)))
-                } else {
-                    Err("out of range".to_string())
-                }
-            }
-            Kind::Choice(words) => {
-                let word = text.to_ascii_lowercase();
-                if words.contains(&word.as_str()) {
-                    Ok(Value::Text(word))
-                } else {
-                    Err("unknown word".to_string())
-                }
-            }
-            Kind::Switch => match text.to_ascii_lowercase().as_str() {
-                "on" | "1" | "true" | "yes" => Ok(Value::Switch(true)),
-                "off" | "0" | "false" | "no" => Ok(Value::Switch(false)),
-                _ => Err("neither on nor off".to_string()),
-            },
-            Kind::Address => split_address(text).map(|_| Value::Text(text.to_string())),
-            Kind::Text { max } => {
-                if text.len() <= *max {
-                    Ok(Value::Text(text.to_string()))
-                } else {
-                    Err(format!("{} bytes long", text.len()))
-                }
-            }
-        }
-    }
-}
-
-/// Splits `host:port`, or `[v6]:port`.
-///
-/// # Errors
-/// Why `text` is no address, as a phrase.
-pub fn split_address(text: &str) -> Result<(String, u16), String> {
-    let (host, port) = text.rsplit_once(':').ok_or("no port in it")?;
-    let host = match host.strip_prefix('[').and_then(|h| h.strip_suffix(']')) {
-        Some(v6) => v6,
-        None if host.contains(':') => {
-            return Err("an IPv6 host needs brackets, as in [::1]:29500".to_string())
-        }
-        None => host,
-    };
-    if host.is_empty() {
-        return Err("no host in it".to_string());
-    }
-    let number = whole(port).map_err(|_| format!("port {port:?} is not a number"))?;
-    match u16::try_from(number) {
-        Ok(port) if port != 0 => Ok((host.to_string(), port)),
-        _ => Err(format!("port {number} is out of range")),
-    }
-}
-
-fn whole(text: &str) -> Result<u64, String> {
-    if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
-        return Err("not a whole number".to_string());
-    }
-    text.parse().map_err(|_| "too large".to_string())
-}
-
-fn in_range(n: u64, min: u64, max: u64) -> Result<u64, String> {
-    if n < min {
-        Err("too small".to_string())
-    } else if n > max {
-        Err("too large".to_string())
-    } else {
-        Ok(n)
-    }
-}
-
-/// Bytes from text such as `1048576`, `256M`, `1.5GiB`, `64 kb`.
-///
-/// # Errors
-/// Why it is refused, as a phrase.
-pub fn parse_size(text: &str) -> Result<u64, String> {
-    let digits = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
-    let (number, suffix) = text.split_at(digits);
-    let unit = match suffix.trim().to_ascii_lowercase().as_str() {
-        "" | "b" => 1,
-        "k" | "kb" | "kib" => KIB,
-        "m" | "mb" | "mib" => MIB,
-        "g" | "gb" | "gib" => GIB,
-        "t" | "tb" | "tib" => TIB,
-        other => return Err(format!("unknown suffix {other:?}")),
-    };
-    if let Ok(n) = whole(number) {
-        return n.checked_mul(unit).ok_or_else(|| "too large".to_string());
-    }
-    let fraction: f64 = number
-        .parse()
-        .map_err(|_| "not a number of bytes".to_string())?;
-    if unit == 1 {
-        return Err("a fraction of a byte".to_string());
-    }
-    let bytes = fraction * unit as f64;
-    if bytes.is_finite() && bytes < 2f64.powi(63) {
-        Ok(bytes as u64)
-    } else {
-        Err("too large".to_string())
-    }
-}
-
-/// Bytes as people read them: `256 MiB`, `1.5 GiB`, `100 B`.
-pub fn size_text(bytes: u64) -> String {
-    for (unit, name) in [(TIB, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")] {
-        if bytes >= unit {
-            let scaled = bytes as f64 / unit as f64;
-            return if bytes.is_multiple_of(unit) {
-                format!("{} {name}", bytes / unit)
-            } else {
-                format!("{scaled:.1} {name}")
-            };
-        }
-    }
-    format!("{bytes} B")
-}
-
 /// The page docs/configuration.md, made from the table.
 pub fn markdown() -> String {
     let mut page = String::from(
         "# Configuration\n\n\
-         Settings are environment variables. This page is made from the table in `host/config.rs`; a test keeps the two equal, and\n\
+         Settings are environment variables. This page is made from the table in `host/config/mod.rs`; a test keeps the two equal, and\n\
          `npushmem info` lists the values in force. A value that is not accepted ends init with a message that names the variable, the\n\
          value and what is accepted. An empty value counts as not set. The emulated NPU has variables of its own (`NPUSIM_*`).\n",
     );

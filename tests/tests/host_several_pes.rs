@@ -1,6 +1,6 @@
 //! Jobs of several PEs on the emulated NPU: each test starts this program again, once a PE, with the scenario's name in its environment.
 //!
-//! What it is not: the suite of the device API (the package in tests/ is). Here is what the host library promises: meeting, mapping,
+//! What it is not: the suite of the device API (data.rs, atomics.rs, litmus.rs are). Here is what the host library promises: meeting, mapping,
 //! enabling, errors that name the dead.
 
 use std::io::Read;
@@ -8,7 +8,12 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use npushmem::bootstrap::store::Server;
-use npushmem::{kernels, Args, Error, World};
+use npushmem::{Args, Error, World};
+
+/// The test kernels, compiled by build.rs.
+mod kernels {
+    include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
+}
 
 /// The variable that makes this program a PE.
 const SCENARIO: &str = "NPUSIM_TEST_SCENARIO";
