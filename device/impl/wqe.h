@@ -1,5 +1,5 @@
 /* HNS RoCE v2 on the wire between a core and its NIC: work requests, completions, doorbells. Pure functions of integers, no memory
- * access, so that golden vectors can hold them together with the Rust decoder (kernels/selftest.cpp, kernel `encode`).
+ * access, so that golden vectors can hold them together with the Rust decoder (the kernel st_encode of the self-test).
  *
  * Facts: rdma-core providers/hns hns_roce_u_hw_v2.h (struct hns_roce_rc_sq_wqe, hns_roce_v2_cqe, hns_roce_db) and the Linux driver's
  * documentation of the same structures. Little-endian throughout.

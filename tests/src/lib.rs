@@ -15,6 +15,11 @@ use std::time::{Duration, Instant};
 
 use npushmem::bootstrap::store::Server;
 
+/// The self-test kernels, see the head of `kernels/selftest.cpp`.
+pub mod kernels {
+    include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
+}
+
 static ONE_JOB: Mutex<()> = Mutex::new(());
 
 /// How long a job may take before the harness ends its PEs and fails the test.

@@ -35,6 +35,10 @@ fn pattern(pe: u64, round: u64, n: usize) -> Vec<u8> {
     (0..n as u64).map(|i| ((i * 7 + pe * 31 + round * 13) % 199) as u8).collect()
 }
 
+fn words_of(bytes: &[u8]) -> Vec<u64> {
+    bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes"))).collect()
+}
+
 fn print(key: &str, value: impl std::fmt::Display) {
     println!("{key}={value}");
 }
@@ -228,7 +232,7 @@ fn hammer(s: &Stand) -> Result<()> {
         let all = s.world.exchange(bytemuck::cast_slice(&mine))?;
         let mut tickets: Vec<u64> = Vec::new();
         for part in &all {
-            tickets.extend(bytemuck::pod_collect_to_vec::<u8, u64>(part));
+            tickets.extend(words_of(part));
         }
         tickets.sort_unstable();
         let distinct = if k == 6 { 2 } else { 1 };
@@ -298,7 +302,10 @@ const LITMUS: &[Litmus] = &[
     Litmus { name: "buffering_quiet_mapped", kernel: "st_buffering", engine: MAPPED, variant: 0, cores: 1 },
     Litmus { name: "buffering_quiet_roce", kernel: "st_buffering", engine: ROCE, variant: 0, cores: 1 },
     Litmus { name: "witness_put_flag_mapped", kernel: "st_message", engine: MAPPED, variant: 1, cores: 1 },
-    Litmus { name: "witness_mapped_roce", kernel: "st_message", engine: MAPPED, variant: 5, cores: 1 },
+    // One core's mapped data and roce flag both go through its MTE3 queue, in order; the witness takes two cores.
+    Litmus { name: "mapped_then_roce_by_one_core", kernel: "st_message", engine: MAPPED, variant: 5, cores: 1 },
+    Litmus { name: "mapped_quiet_roce_two_cores", kernel: "st_message", engine: MAPPED, variant: 12, cores: 2 },
+    Litmus { name: "witness_mapped_roce", kernel: "st_message", engine: MAPPED, variant: 13, cores: 2 },
     Litmus { name: "witness_roce_mapped", kernel: "st_message", engine: ROCE, variant: 7, cores: 1 },
     Litmus { name: "witness_two_cores", kernel: "st_message", engine: ROCE, variant: 9, cores: 2 },
     Litmus { name: "witness_open_read", kernel: "st_open_read", engine: ROCE, variant: 1, cores: 1 },
@@ -317,7 +324,7 @@ fn litmus(s: &Stand) -> Result<()> {
             let words = s.results(0, rounds as usize + 1)?;
             ensure!(words[rounds as usize] == 0, "{}: error {}", test.name, words[rounds as usize]);
             let all = s.world.exchange(bytemuck::cast_slice(&words[..rounds as usize]))?;
-            let parts: Vec<Vec<u64>> = all.iter().map(|part| bytemuck::pod_collect_to_vec(part)).collect();
+            let parts: Vec<Vec<u64>> = all.iter().map(|part| words_of(part)).collect();
             // Round i: not both PEs may have read their own word from before the other's write of that round.
             (0..rounds).filter(|&i| parts[..2].iter().all(|seen| seen[i as usize] <= i)).count() as u64
         } else {
@@ -325,7 +332,7 @@ fn litmus(s: &Stand) -> Result<()> {
             ensure!(words[2] == 0, "{}: error {}", test.name, words[2]);
             // The receiver counts in message passing, PE 0 in the open READ; the other PE leaves zeros.
             let all = s.world.exchange(bytemuck::cast_slice(&words[..2]))?;
-            let sums = all.iter().map(|part| bytemuck::pod_collect_to_vec::<u8, u64>(part)).fold([0, 0], |sum, part| [sum[0] + part[0], sum[1] + part[1]]);
+            let sums = all.iter().map(|part| words_of(part)).fold([0, 0], |sum, part| [sum[0] + part[0], sum[1] + part[1]]);
             ensure!(sums[1] == rounds, "{}: {} rounds of {rounds}", test.name, sums[1]);
             sums[0]
         };

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::str::FromStr;
 
 use anyhow::{anyhow, Context as _, Result};
-use npushmem::{kernels, Args, Module, SymBuf, World};
+use npushmem::{Args, Module, SymBuf, World};
+use npushmem_tests::kernels;
 
 /// Words of the result buffer.
 const OUT_WORDS: usize = 1 << 18;
@@ -66,11 +67,11 @@ impl Stand {
     }
 
     pub fn me(&self) -> u64 {
-        self.world.my_pe() as u64
+        u64::from(self.world.my_pe())
     }
 
     pub fn n_pes(&self) -> u64 {
-        self.world.n_pes() as u64
+        u64::from(self.world.n_pes())
     }
 
     /// The next PE of the ring.
@@ -97,7 +98,7 @@ impl Stand {
     pub fn start(&self, kernel: &str, blocks: u32, at: (u64, u64), engine: u64, pe: u64, nmk: [u64; 3]) -> Result<(), npushmem::Error> {
         let function = self.module.function(kernel)?;
         let args = Args::new()
-            .ptr(self.world.ctx()?)
+            .ctx()
             .u64(self.a.addr() + at.0)
             .u64(self.b.addr() + at.1)
             .u64(self.out.addr())
