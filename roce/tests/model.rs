@@ -19,6 +19,8 @@ const RESULTS: usize = 4096;
 const RESULT: usize = 256;
 /// Most requests of one test; the rings are never full.
 const MOST: usize = 60;
+/// Where flushing READs land.
+const FLUSHED: usize = RESULTS + MOST * RESULT;
 
 #[derive(Debug, Clone)]
 enum Request {
@@ -111,7 +113,9 @@ fn run(config: NicConfig, fence: bool, actions: &[Action]) -> Result<(), TestCas
         queues.push(queue);
         far.push(peer);
     }
-    let source: Vec<u8> = (0..RESULTS).map(|index| (index * 13 >> 2) as u8).collect();
+    let source: Vec<u8> = (0..RESULTS)
+        .map(|index| ((index * 13) >> 2) as u8)
+        .collect();
     here.memory.fill(0, &source);
     let mut expected = Expected {
         areas: vec![0; QUEUES * AREA],
@@ -181,7 +185,7 @@ fn run(config: NicConfig, fence: bool, actions: &[Action]) -> Result<(), TestCas
         let flush = SendWqe::read(
             there.keys.rkey,
             there.at(index * AREA),
-            &[here.segment(0, 1)],
+            &[here.segment(FLUSHED + index, 1)],
         );
         queue.submit(flush.flagged(SIGNALED_STRONG));
         let last = (queue.head - 1) as u16;

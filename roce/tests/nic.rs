@@ -59,7 +59,7 @@ fn a_write_gathers_two_segments_and_a_read_scatters_to_two() {
 fn a_long_transfer_arrives_whole_in_both_directions() {
     let (here, mut queue, there, _far) = connected();
     let bytes: Vec<u8> = (0..20_000_u32)
-        .map(|index| (index * 31 >> 3) as u8)
+        .map(|index| ((index * 31) >> 3) as u8)
         .collect();
     here.memory.fill(1, &bytes);
     assert_eq!(

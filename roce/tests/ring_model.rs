@@ -320,7 +320,7 @@ mod reordering {
             done,
             registers,
         }
-        .from_here()
+        .search()
     }
 
     fn word(step: Step) -> Option<usize> {
@@ -341,7 +341,7 @@ mod reordering {
                 && (0..index).all(|earlier| self.done[thread][earlier] || !waits_for(earlier))
         }
 
-        fn from_here(&mut self) -> bool {
+        fn search(&mut self) -> bool {
             let mut at_end = true;
             for thread in 0..self.threads.len() {
                 for index in 0..self.threads[thread].len() {
@@ -356,7 +356,7 @@ mod reordering {
                         Step::Store(word, value) => self.words[word] = value,
                         Step::Order => (),
                     }
-                    let found = self.from_here();
+                    let found = self.search();
                     self.done[thread][index] = false;
                     self.words = before;
                     if found {

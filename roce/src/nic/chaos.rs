@@ -54,7 +54,7 @@ impl Dice {
 
     /// True once in `times`.
     pub(super) fn once_in(&mut self, times: u64) -> bool {
-        self.next() % times == 0
+        self.next().is_multiple_of(times)
     }
 }
 

@@ -151,12 +151,12 @@ unsafe fn word<W: Word>(dst: *mut u8, src: *const u8) {
     let size = size_of::<W::Value>();
     // SAFETY: each side is accessed atomically only where it is aligned for that.
     unsafe {
-        let value = if src as usize % size == 0 {
+        let value = if (src as usize).is_multiple_of(size) {
             W::load(src)
         } else {
             src.cast::<W::Value>().read_unaligned()
         };
-        if dst as usize % size == 0 {
+        if (dst as usize).is_multiple_of(size) {
             W::store(dst, value);
         } else {
             dst.cast::<W::Value>().write_unaligned(value);

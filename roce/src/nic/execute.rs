@@ -423,7 +423,7 @@ impl Engine {
             ));
         }
         let va = wqe.va.get();
-        if need.right == right::ATOMIC && va % u64::from(ATOMIC_SIZE) != 0 {
+        if need.right == right::ATOMIC && !va.is_multiple_of(u64::from(ATOMIC_SIZE)) {
             return Err(Failure::new(
                 Status::RemoteInvalidRequest,
                 format!("atomic on {va:#x}, which is not 8-byte aligned"),
@@ -459,7 +459,7 @@ fn remote_bytes(
         Err(NoRegion::Unreachable(_)) if responder.port.is_dead() => {
             return Err(Failure::new(
                 Status::RetryExceeded,
-                "the peer's process has ended",
+                "the peer's process has ended, or closed its NIC",
             ));
         }
         Err(reason @ NoRegion::Unreachable(_)) => {
@@ -510,7 +510,7 @@ fn unanswered(target: &Target) -> Failure {
         .qp(target.index)
         .map(|slot| slot.word());
     let why = if target.responder.port.is_dead() {
-        format!("the peer's process {pid} has ended")
+        format!("the peer's process {pid} has ended, or closed its NIC")
     } else {
         match state {
             Some(QpWord { incarnation, state })

@@ -541,7 +541,7 @@ impl Nic {
     /// with status 0x15. A peer that was never connected to is ignored.
     pub fn mark_peer_dead(&self, peer: &QpAddress) {
         if let Some(responder) = self.control().peers.get(&peer.nonce) {
-            responder.port.mark_dead();
+            responder.bury();
         }
     }
 

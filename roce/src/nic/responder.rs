@@ -66,6 +66,18 @@ impl Responder {
             .remove(&key);
     }
 
+    /// The process behind the port has ended: no request reaches it any more, and nothing here keeps its memory but the caches of
+    /// queue pairs that used it.
+    pub(super) fn bury(&self) {
+        self.port.mark_dead();
+        if self.foreign {
+            self.regions
+                .write()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clear();
+        }
+    }
+
     fn known(&self, key: u32) -> Option<Arc<Region>> {
         self.regions
             .read()

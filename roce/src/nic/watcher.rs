@@ -64,7 +64,7 @@ impl Watcher {
         let pidfd = match pidfd_open(process, PidfdFlags::empty()) {
             Ok(pidfd) => pidfd,
             Err(rustix::io::Errno::SRCH) => {
-                responder.port.mark_dead();
+                responder.bury();
                 return Ok(());
             }
             Err(errno) => {
@@ -76,7 +76,7 @@ impl Watcher {
         };
         // Read after the pidfd was opened: if it still fits, the pidfd is that process's.
         if start_time(pid).ok() != Some(started) {
-            responder.port.mark_dead();
+            responder.bury();
             return Ok(());
         }
         let watched = Watched {
@@ -163,7 +163,7 @@ fn mark(shared: &Shared, dead: &[bool]) {
     watched.retain(|entry| {
         let ended = flags.next().copied().unwrap_or(false);
         if ended {
-            entry.responder.port.mark_dead();
+            entry.responder.bury();
         }
         !ended
     });

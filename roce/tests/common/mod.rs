@@ -81,7 +81,7 @@ impl Memory {
     }
 
     pub fn word(&self, offset: usize) -> &AtomicU64 {
-        assert!(offset % 8 == 0 && offset + 8 <= self.len);
+        assert!(offset.is_multiple_of(8) && offset + 8 <= self.len);
         // SAFETY: inside the mapping and aligned.
         unsafe { AtomicU64::from_ptr(self.base.add(offset).cast()) }
     }
