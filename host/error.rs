@@ -70,7 +70,7 @@ pub enum Error {
         record: Option<Box<DeviceError>>,
     },
     /// A kernel does not end.
-    #[error("PE {pe}: kernel {kernel} did not end within {seconds} s and does not obey the abort line: a loop without an end outside of shmem calls? Its stream is lost, and this process cannot launch again; end it")]
+    #[error("PE {pe}: kernel {kernel} did not end within {seconds:.1} s and does not obey the abort line{}: a loop without an end outside of shmem calls that wait? Its stream is lost, and this process cannot launch again; end it", dead(died))]
     KernelLost {
         /// This PE.
         pe: u32,
@@ -78,6 +78,8 @@ pub enum Error {
         kernel: String,
         /// How long was waited.
         seconds: f64,
+        /// The PE whose death made the host write the abort line, and how it died.
+        died: Option<(u32, String)>,
     },
     /// A PE died while this one's kernel ran.
     #[error(
@@ -156,6 +158,13 @@ fn also(record: &Option<Box<DeviceError>>) -> String {
     match record {
         None => String::new(),
         Some(record) => format!("; the kernel recorded: {record}"),
+    }
+}
+
+fn dead(died: &Option<(u32, String)>) -> String {
+    match died {
+        None => String::new(),
+        Some((pe, reason)) => format!(", written because PE {pe} died ({reason})"),
     }
 }
 

@@ -214,7 +214,13 @@ impl DeviceError {
             Code::Core => format!("core {a} called shmem_attach, but queue pairs exist for {b} comm cores"),
             Code::Pe => format!("PE {} is outside the job", self.target.map_or(a as i64, i64::from)),
             Code::Bounds => format!("{b} bytes at heap offset {a:#x} leave the symmetric heap"),
-            Code::Source => format!("the local address {a:#x} ({b} bytes) is neither in the symmetric heap nor in UB, so the NIC may not read it"),
+            Code::Source => {
+                let (what, does) = match self.operation {
+                    Operation::Get => ("destination", "write"),
+                    _ => ("source", "read"),
+                };
+                format!("the local {what} {a:#x} ({b} bytes) is neither in the symmetric heap nor in UB, so the NIC may not {does} it")
+            }
             Code::Align => format!("address {a:#x} is not aligned to {b} bytes"),
             Code::Unreachable => "no engine that the kernel may use reaches the PE".into(),
             Code::Completion => {

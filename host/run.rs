@@ -151,6 +151,7 @@ impl Runner {
                 pe,
                 kernel: self.kernel(),
                 seconds,
+                died: death.and_then(|death| Some((death.pe?, death.reason))),
             });
         }
         let kernel = self.kernel();
@@ -285,6 +286,7 @@ impl Runner {
             pe,
             kernel: self.kernel(),
             seconds: config.kernel_wait().as_secs_f64(),
+            died: None,
         }
     }
 
