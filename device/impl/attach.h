@@ -108,6 +108,7 @@ __aicore__ inline void attach(GM_ADDR ctx, const shmem_options& options) {
   s.clock = 0;
   s.left_fenced = 0;
   s.fences = 0;
+  s.calls = 0;
   s.asked = 0;
   s.asked_since = 0;
   s.engine = options.engine;

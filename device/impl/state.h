@@ -66,6 +66,7 @@ struct state {
   uint64_t clock;
   uint64_t epoch;
   uint64_t asked_since; /* tick at which shmem_done began to say no; with `asked`, see asked_enough */
+  uint32_t calls;       /* entered since the last look at the abort line */
   uint32_t asked;       /* times that shmem_done and shmem_test said no in a row */
   uint32_t left_open, left_fenced; /* requests of queue pairs that are not in `queues`: open; before a fence */
   uint32_t fences;                 /* 1: a fence passed over open requests of some queue pair */
@@ -96,14 +97,28 @@ __aicore__ inline void fail(state& s, uint32_t code, int32_t pe, uint64_t detail
   stores_done();
 }
 
+/* Ends the core's calls with SHMEM_E_ABORT when the host wrote the abort line. False then. */
+__aicore__ inline bool heed_abort(state& s, uint64_t what, uint64_t which) {
+  if (load<uint32_t>(s.abort_line + SHMEM_OFFSET(shmem_abort, code)) == SHMEM_OK) return true;
+  fail(s, SHMEM_E_ABORT, load<int32_t>(s.abort_line + SHMEM_OFFSET(shmem_abort, pe)), what, which);
+  return false;
+}
+
+constexpr uint32_t CALLS_PER_LOOK = 64; /* calls between two looks at the abort line, outside of waits */
+
 /* The first line of every call: false when there is nothing to do any more. A call without shmem_attach is a mistake in the kernel
- * that nothing else could report, so it traps. */
+ * that nothing else could report, so it traps. A kernel that only moves data, and never waits, still hears the host here. */
 __aicore__ inline bool enter(state& s, uint32_t op) {
   if (s.attached != ATTACHED) {
     AscendC::Trap();
     return false;
   }
   s.op = op;
+  s.calls += 1;
+  if (s.calls == CALLS_PER_LOOK) {
+    s.calls = 0;
+    if (s.error == SHMEM_OK) return heed_abort(s, 0, 0);
+  }
   return s.error == SHMEM_OK;
 }
 

@@ -26,11 +26,7 @@ struct patience {
   __aicore__ inline bool more(state& s, int pe, uint64_t what, uint64_t which) {
     looks = looks + 1;
     if ((looks & (LOOKS_PER_CHECK - 1)) != 0) return true;
-    uint32_t abort = load<uint32_t>(s.abort_line + SHMEM_OFFSET(shmem_abort, code));
-    if (abort != SHMEM_OK) {
-      fail(s, SHMEM_E_ABORT, load<int32_t>(s.abort_line + SHMEM_OFFSET(shmem_abort, pe)), what, which);
-      return false;
-    }
+    if (!heed_abort(s, what, which)) return false;
     uint64_t tick = now();
     if (begin == 0) {
       begin = tick;

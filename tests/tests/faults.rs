@@ -50,7 +50,7 @@ fn a_pe_outside_the_job_is_refused() {
 #[test]
 fn a_source_that_no_region_covers_is_refused_by_roce() {
     let outcome = mistake(5, "roce").arg("m", 4096).arg("end", 1).run().ok();
-    says(&outcome, 0, &["PE 0", "put", "source"]);
+    says(&outcome, 0, &["PE 0", "put", "neither in the symmetric heap"]);
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn a_kernel_that_never_ends_is_lost_but_the_process_goes_on() {
 
 #[test]
 fn more_blocks_than_cores_that_spin_on_one_another_are_diagnosed() {
-    let outcome = mistake(4, "auto").arg("blocks", 3).arg("n", 3).arg("cores", 3).env("NPUSIM_CORES", 2).arg("end", 1).run().ok();
+    let outcome = mistake(4, "auto").arg("blocks", 3).arg("n", 3).arg("cores", 2).env("NPUSIM_CORES", 2).arg("end", 1).run().ok();
     let said: String = outcome.value(0, "result");
     assert_ne!(said, "ok", "{}", outcome.report());
     assert!(said.contains("core"), "{said}");
