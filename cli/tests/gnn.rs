@@ -287,3 +287,69 @@ fn a_pe_for_each_node_works() {
         &[],
     );
 }
+
+/// Processes whose parent is `parent`.
+fn children(parent: u32) -> Vec<u32> {
+    let processes = std::fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    processes
+        .filter(|pid| {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            // After the name in parentheses: state, parent.
+            stat.rsplit(')')
+                .next()
+                .and_then(|rest| rest.split_whitespace().nth(1)?.parse().ok())
+                == Some(parent)
+        })
+        .collect()
+}
+
+#[test]
+fn a_pe_that_is_killed_ends_the_run_and_leaves_nothing_behind() {
+    let args = [
+        "gnn",
+        "--rmat",
+        "10",
+        "--pes",
+        "3",
+        "--cores",
+        "2",
+        "--repeat",
+        "1000",
+        "--timeout",
+        "120",
+        "--engine",
+        "roce",
+    ];
+    let mut command = npushmem(&args);
+    command
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped());
+    let job = command.spawn().unwrap();
+    let pes = loop {
+        let found = children(job.id());
+        if found.len() == 3 {
+            break found;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    };
+    let killed = std::process::Command::new("kill")
+        .args(["-KILL", &pes[1].to_string()])
+        .status()
+        .unwrap();
+    assert!(killed.success());
+    let output = job.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(128 + 9), "{stderr}");
+    assert!(
+        stderr.contains("of 3 was killed by SIGKILL (signal 9)"),
+        "{stderr}"
+    );
+    for pid in pes {
+        assert!(
+            !std::path::Path::new(&format!("/proc/{pid}")).exists(),
+            "PE process {pid} is left"
+        );
+    }
+}

@@ -129,6 +129,7 @@ impl Graph {
             });
         }
         let found = pairs.len() as u64;
+        let spinner = progress::spinner("sorting");
         // An edge as one number, row in the upper half: sorting it sorts rows, then neighbours.
         let mut keys: Vec<u64> = Vec::with_capacity(pairs.len());
         for (a, b) in pairs {
@@ -165,6 +166,7 @@ impl Graph {
                 next[column as usize] += 1;
             }
         }
+        spinner.finish_and_clear();
         Ok(Self {
             starts,
             neighbours,
