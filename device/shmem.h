@@ -43,8 +43,8 @@
  * BATCHES. nbi calls to a PE by roce are staged, up to 32 a queue pair, and rung together: by a full batch, a blocking call, fence,
  * quiet, a wait, or shmem_commit. min(8, n_pes) queue pairs are staged at once, so calls that take turns between that many PEs still batch.
  *
- * UB AND EVENTS. By default the library uses the top SHMEM_UB_DEFAULT bytes of UB and event ids 4 and 5 of every pair of pipes; shmem_options
- * names others. Every flag is paired when the guard ends. Two copy tiles and the staging sets (2 KiB a queue pair) share the range.
+ * UB AND EVENTS. By default the library uses the top SHMEM_UB_DEFAULT bytes of UB and event ids 4 and 5 of every pair of pipes;
+ * shmem_options names others. Every flag is paired when the guard ends. Two copy tiles and the staging sets (2 KiB a queue pair) share the range.
  *
  * ERRORS. The first error of a core is latched in its record (struct shmem_error in abi.h), and the host's next synchronize returns it.
  * From then on every call of that core returns at once and does nothing; calls that return values return 0. shmem_error() lets a kernel

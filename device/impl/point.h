@@ -28,7 +28,8 @@ template <typename T>
 __aicore__ inline bool check_watched(state& s, const __gm__ T* variable, int cmp) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8, "wait and test look at 32- and 64-bit integers");
   uint64_t offset;
-  if (!check_range(s, address_of(variable), sizeof(T), s.my_pe, offset) || !check_align(s, address_of(variable), sizeof(T), s.my_pe)) return false;
+  if (!check_range(s, address_of(variable), sizeof(T), s.my_pe, offset)) return false;
+  if (!check_align(s, address_of(variable), sizeof(T), s.my_pe)) return false;
   if (cmp >= SHMEM_CMP_EQ && cmp <= SHMEM_CMP_LE) return true;
   fail(s, SHMEM_E_USAGE, s.my_pe, uint64_t(int64_t(cmp)));
   return false;
@@ -139,7 +140,7 @@ __aicore__ inline void put_signal_elements(__gm__ void* dst, const __gm__ void* 
   state& s = block_state;
   uint64_t bytes;
   route r;
-  if (!enter(s, SHMEM_OP_PUT_SIGNAL) || !check_count(s, n, size, pe, bytes)) return;
+  if (!enter(s, SHMEM_OP_PUT_SIGNAL) || !check_count(s, n, size, address_of(dst), pe, bytes)) return;
   bool can_roce = bytes == 0 || registered(s, address_of(src), bytes);
   if (!begin_signal(s, address_of(sig), op, pe, can_roce, r)) return;
   put_bytes(s, address_of(dst), address_of(src), bytes, pe, false);
@@ -152,7 +153,7 @@ __aicore__ inline void put_signal(__gm__ T* dst, const AscendC::LocalTensor<T>& 
   state& s = block_state;
   uint64_t bytes;
   route r;
-  if (!enter(s, SHMEM_OP_PUT_SIGNAL) || !check_count(s, n, sizeof(T), pe, bytes)) return;
+  if (!enter(s, SHMEM_OP_PUT_SIGNAL) || !check_count(s, n, sizeof(T), address_of(dst), pe, bytes)) return;
   if (!begin_signal(s, address_of(sig), op, pe, true, r)) return;
   put_ub(s, address_of(dst), src.template ReinterpretCast<uint8_t>(), bytes, pe, false);
   end_signal(s, address_of(sig), value, op, pe, r, blocking, true);

@@ -165,20 +165,22 @@ __aicore__ inline uint64_t get_value(state& s, uint64_t symmetric, uint32_t size
 __aicore__ inline void put_elements(__gm__ void* dst, const __gm__ void* src, uint64_t n, uint32_t size, int pe, bool blocking) {
   state& s = block_state;
   uint64_t bytes;
-  if (enter(s, SHMEM_OP_PUT) && check_count(s, n, size, pe, bytes)) put_bytes(s, address_of(dst), address_of(src), bytes, pe, blocking);
+  if (!enter(s, SHMEM_OP_PUT) || !check_count(s, n, size, address_of(dst), pe, bytes)) return;
+  put_bytes(s, address_of(dst), address_of(src), bytes, pe, blocking);
 }
 
 __aicore__ inline void get_elements(__gm__ void* dst, const __gm__ void* src, uint64_t n, uint32_t size, int pe, bool blocking) {
   state& s = block_state;
   uint64_t bytes;
-  if (enter(s, SHMEM_OP_GET) && check_count(s, n, size, pe, bytes)) get_bytes(s, address_of(dst), address_of(src), bytes, pe, blocking);
+  if (!enter(s, SHMEM_OP_GET) || !check_count(s, n, size, address_of(src), pe, bytes)) return;
+  get_bytes(s, address_of(dst), address_of(src), bytes, pe, blocking);
 }
 
 template <typename T>
 __aicore__ inline void put(__gm__ T* dst, const AscendC::LocalTensor<T>& src, uint64_t n, int pe, bool blocking) {
   state& s = block_state;
   uint64_t bytes;
-  if (enter(s, SHMEM_OP_PUT) && check_count(s, n, sizeof(T), pe, bytes)) {
+  if (enter(s, SHMEM_OP_PUT) && check_count(s, n, sizeof(T), address_of(dst), pe, bytes)) {
     put_ub(s, address_of(dst), src.template ReinterpretCast<uint8_t>(), bytes, pe, blocking);
   }
 }
@@ -187,7 +189,7 @@ template <typename T>
 __aicore__ inline void get(const AscendC::LocalTensor<T>& dst, const __gm__ T* src, uint64_t n, int pe, bool blocking) {
   state& s = block_state;
   uint64_t bytes;
-  if (enter(s, SHMEM_OP_GET) && check_count(s, n, sizeof(T), pe, bytes)) {
+  if (enter(s, SHMEM_OP_GET) && check_count(s, n, sizeof(T), address_of(src), pe, bytes)) {
     get_ub(s, dst.template ReinterpretCast<uint8_t>(), address_of(src), bytes, pe, blocking);
   }
 }

@@ -136,11 +136,12 @@ __aicore__ inline bool check_range(state& s, uint64_t address, uint64_t bytes, i
   return false;
 }
 
-/* Bytes of n elements; false, and an error, when that is more than any heap. */
-__aicore__ inline bool check_count(state& s, uint64_t n, uint32_t size, int pe, uint64_t& bytes) {
+/* Bytes of n elements at a symmetric address; false, and an error, when that is more than any heap. */
+__aicore__ inline bool check_count(state& s, uint64_t n, uint32_t size, uint64_t symmetric, int pe, uint64_t& bytes) {
   bytes = n * size;
   if (n <= s.heap_size / size) return true;
-  fail(s, SHMEM_E_BOUNDS, pe, n, size);
+  uint64_t most = ~uint64_t(0);
+  fail(s, SHMEM_E_BOUNDS, pe, symmetric - s.heap_base, n <= most / size ? bytes : most);
   return false;
 }
 
