@@ -57,8 +57,8 @@ pub enum Error {
         /// What the kernel had recorded before.
         record: Option<Box<DeviceError>>,
     },
-    /// A kernel ran too long and ended when it was told to.
-    #[error("PE {pe}: kernel {kernel} was told to stop after {seconds} s{}; raise NPUSHMEM_KERNEL_TIMEOUT if it is only slow; call recover() on all PEs before the next launch", also(record))]
+    /// A kernel ran too long: it ended when it was told to, or the runtime stopped it.
+    #[error("PE {pe}: kernel {kernel} did not end within {seconds} s and was {}{}; raise NPUSHMEM_KERNEL_TIMEOUT if it is only slow; call recover() on all PEs before the next launch", stopped(source), also(record))]
     KernelTimeout {
         /// This PE.
         pe: u32,
@@ -66,6 +66,8 @@ pub enum Error {
         kernel: String,
         /// How long was waited.
         seconds: f64,
+        /// The runtime's error, if it had to stop the kernel.
+        source: Option<Box<AclError>>,
         /// Where it was when it stopped.
         record: Option<Box<DeviceError>>,
     },
@@ -83,7 +85,8 @@ pub enum Error {
     },
     /// A PE died while this one's kernel ran.
     #[error(
-        "PE {dead} died ({reason}) while PE {pe} ran kernel {kernel}{}",
+        "PE {dead} died ({reason}) while PE {pe} ran kernel {kernel}{}{}",
+        source.as_ref().map(|source| format!(", which did not end and was stopped by the runtime: {source}")).unwrap_or_default(),
         also(record)
     )]
     PeerDied {
@@ -95,6 +98,8 @@ pub enum Error {
         reason: String,
         /// This PE's kernel.
         kernel: String,
+        /// The runtime's error, if it had to stop the kernel.
+        source: Option<Box<AclError>>,
         /// What the kernel recorded.
         record: Option<Box<DeviceError>>,
     },
@@ -158,6 +163,13 @@ fn also(record: &Option<Box<DeviceError>>) -> String {
     match record {
         None => String::new(),
         Some(record) => format!("; the kernel recorded: {record}"),
+    }
+}
+
+fn stopped(source: &Option<Box<AclError>>) -> String {
+    match source {
+        None => "told to stop".into(),
+        Some(source) => format!("stopped by the runtime: {source}"),
     }
 }
 

@@ -12,13 +12,13 @@ use crate::error::Error;
 use crate::faults::{Code, DeviceError};
 use crate::launch::{Args, Function, Loaded};
 use crate::runtime::owners::{Device, Stream};
-use crate::runtime::AclError;
+use crate::runtime::{AclError, LaunchMode};
 use crate::transport::Transport;
 
 /// How long one wait of the runtime lasts before deaths and deadlines are looked at, milliseconds.
 const SLICE_MS: i32 = 20;
-/// How long a kernel may take to obey the abort line.
-const GRACE: Duration = Duration::from_secs(5);
+/// How long a kernel may take to obey the abort line, and after it the runtime to stop the kernel by force.
+const GRACE: Duration = Duration::from_secs(8);
 /// How long to wait for the store's word on a PE that the NIC calls dead.
 const DEATH_NEWS: Duration = Duration::from_millis(300);
 
@@ -42,6 +42,16 @@ enum Outcome {
     Lost,
 }
 
+impl Outcome {
+    /// The runtime's error, if there is one.
+    fn error(self) -> Option<Box<AclError>> {
+        match self {
+            Outcome::Failed(error) => Some(Box::new(error)),
+            Outcome::Done | Outcome::Lost => None,
+        }
+    }
+}
+
 impl Runner {
     pub(crate) fn new(device: &Device) -> Result<Runner, Error> {
         let stream = Stream::new(device).map_err(Error::acl("making a stream"))?;
@@ -62,7 +72,7 @@ impl Runner {
         blocks: u32,
         args: &Args,
         context: u64,
-        together: bool,
+        mode: LaunchMode,
     ) -> Result<(), Error> {
         if blocks == 0 {
             return Err(Error::NoBlocks(function.name.clone()));
@@ -78,7 +88,7 @@ impl Runner {
         function
             .loaded
             .binary
-            .launch(function.handle, blocks, &self.stream, &mut packed, together)
+            .launch(function.handle, blocks, &self.stream, &mut packed, mode)
             .map_err(Error::acl("launching a kernel"))?;
         if self.names.last() != Some(&function.name) {
             self.names.push(function.name.clone());
@@ -170,7 +180,7 @@ impl Runner {
             self.last = Some((**record).clone());
         }
         let error = match (outcome, death, record) {
-            (Outcome::Failed(source), _, record) => Error::Kernel {
+            (Outcome::Failed(source), _, record) if aborted.is_none() => Error::Kernel {
                 pe,
                 kernel,
                 source,
@@ -184,7 +194,7 @@ impl Runner {
                 Error::Device(record)
             }
             (
-                _,
+                outcome,
                 Some(Death {
                     pe: Some(dead),
                     reason,
@@ -195,12 +205,14 @@ impl Runner {
                 dead,
                 reason,
                 kernel,
+                source: outcome.error(),
                 record,
             },
-            (_, _, record) if timed_out => Error::KernelTimeout {
+            (outcome, _, record) if timed_out => Error::KernelTimeout {
                 pe,
                 kernel,
                 seconds: limit.as_secs_f64(),
+                source: outcome.error(),
                 record,
             },
             (_, _, Some(record)) => Error::Device(record),

@@ -20,7 +20,7 @@ use crate::memory;
 use crate::object::{KernelObject, Target};
 use crate::run::Runner;
 use crate::runtime::owners::{Device, Event};
-use crate::runtime::{self, Kind, LaunchCounters, RuntimeError, Series};
+use crate::runtime::{self, Kind, LaunchCounters, LaunchMode, RuntimeError, Series};
 use crate::sym::SymBuf;
 use crate::transport::{Site, Transport};
 
@@ -464,10 +464,8 @@ impl World {
             (Some(transport), true) => transport.context(),
             (_, false) => 0,
         };
-        let together = blocks <= self.vector_cores;
-        inner
-            .runner
-            .launch(function, blocks, args, context, together)
+        let mode = self.launch_mode(blocks);
+        inner.runner.launch(function, blocks, args, context, mode)
     }
 
     /// Waits until the launched kernels have ended, and returns what went wrong on the device: the earliest error record of the cores, or
@@ -521,7 +519,7 @@ impl World {
             cores,
             &Args::new().ctx(),
             context,
-            cores <= self.vector_cores,
+            self.launch_mode(cores),
         )?;
         runner.wait(&self.bootstrap, transport.as_ref(), &self.config)
     }
@@ -669,6 +667,14 @@ impl World {
             inner.quiet = None;
         }
         self.bootstrap.leave(error);
+    }
+
+    /// Blocks that fit on the device start together, because they may wait for one another.
+    fn launch_mode(&self, blocks: u32) -> LaunchMode {
+        LaunchMode {
+            together: blocks <= self.vector_cores,
+            limit_seconds: self.config.kernel_limit(),
+        }
     }
 
     fn site(&self) -> Site<'_> {

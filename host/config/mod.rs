@@ -282,6 +282,11 @@ impl Config {
         self.kernel_timeout.unwrap_or(self.timeout * 2)
     }
 
+    /// When the runtime itself ends a kernel, seconds: a little after the abort line was written, which lets the kernel say where it was.
+    pub(crate) fn kernel_limit(&self) -> u16 {
+        (self.kernel_wait().as_secs_f64().ceil() + 1.0).min(u16::MAX.into()) as u16
+    }
+
     /// How long PEs wait for one another where the last of them may still be waiting for its kernel.
     pub(crate) fn patience(&self) -> Duration {
         self.kernel_wait() + self.timeout

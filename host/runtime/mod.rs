@@ -14,7 +14,7 @@ use npushmem_ffi::hccp::{self, Hccp};
 use npushmem_ffi::LoadError;
 
 pub use npusim::hooks::{BlockCounters, LaunchCounters};
-pub use result::{AclError, Api};
+pub use result::{AclError, Api, LaunchMode};
 
 use crate::config;
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use npushmem_ffi::acl;
 
-use super::result::{AclError, Api, DeviceAddress, FABRIC_HANDLE_SIZE};
+use super::result::{AclError, Api, DeviceAddress, LaunchMode, FABRIC_HANDLE_SIZE};
 
 /// A device that this process uses, with the context that its threads need.
 pub struct Device {
@@ -415,10 +415,10 @@ impl Binary {
         blocks: u32,
         stream: &Stream,
         arguments: &mut [u8],
-        together: bool,
+        mode: LaunchMode,
     ) -> Result<(), AclError> {
         self.api
-            .launch(function, blocks, stream.handle, arguments, together)
+            .launch(function, blocks, stream.handle, arguments, mode)
     }
 }
 

@@ -516,30 +516,32 @@ impl Api {
         Ok(function)
     }
 
-    /// `aclrtLaunchKernelWithHostArgs`: `arguments` is the packed block, natural alignment. `together`: start only when so many cores are
-    /// free (schedule mode "batch"), as kernels whose blocks wait for one another need.
+    /// `aclrtLaunchKernelWithHostArgs`: `arguments` is the packed block, natural alignment.
     pub fn launch(
         &self,
         function: acl::aclrtFuncHandle,
         blocks: u32,
         stream: acl::aclrtStream,
         arguments: &mut [u8],
-        together: bool,
+        mode: LaunchMode,
     ) -> Result<(), AclError> {
-        /// aclrtLaunchKernelAttrValue.schemMode: all blocks at once.
-        const BATCH: u8 = 1;
-        let mut attribute = acl::aclrtLaunchKernelAttr {
-            id: acl::ACL_RT_LAUNCH_KERNEL_ATTR_SCHEM_MODE,
-            value: acl::aclrtLaunchKernelAttrValue { schemMode: BATCH },
-        };
+        let mut attributes = [
+            acl::aclrtLaunchKernelAttr {
+                id: acl::ACL_RT_LAUNCH_KERNEL_ATTR_TIMEOUT,
+                value: acl::aclrtLaunchKernelAttrValue {
+                    timeout: mode.limit_seconds,
+                },
+            },
+            acl::aclrtLaunchKernelAttr {
+                id: acl::ACL_RT_LAUNCH_KERNEL_ATTR_SCHEM_MODE,
+                value: acl::aclrtLaunchKernelAttrValue {
+                    schemMode: mode.together.into(),
+                },
+            },
+        ];
         let mut configuration = acl::aclrtLaunchKernelCfg {
-            attrs: &mut attribute,
-            numAttrs: 1,
-        };
-        let configuration: *mut _ = if together {
-            &mut configuration
-        } else {
-            std::ptr::null_mut()
+            attrs: attributes.as_mut_ptr(),
+            numAttrs: attributes.len(),
         };
         let (data, size) = (arguments.as_mut_ptr().cast(), arguments.len());
         call!(
@@ -548,7 +550,7 @@ impl Api {
                 function,
                 blocks,
                 stream,
-                configuration,
+                &mut configuration,
                 data,
                 size,
                 std::ptr::null_mut(),
@@ -556,6 +558,15 @@ impl Api {
             )
         )
     }
+}
+
+/// How a kernel is launched.
+#[derive(Clone, Copy, Debug)]
+pub struct LaunchMode {
+    /// Start only when so many cores are free (schedule mode 1, "batch"), as kernels whose blocks wait for one another need.
+    pub together: bool,
+    /// The runtime ends a kernel that runs longer, seconds (launch attribute TIMEOUT).
+    pub limit_seconds: u16,
 }
 
 /// Bytes of a fabric handle (aclrtMemFabricHandle).

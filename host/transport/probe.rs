@@ -8,7 +8,7 @@ use crate::abi;
 use crate::faults::DeviceError;
 use crate::object::Target;
 use crate::runtime::owners::{Binary, Stream};
-use crate::runtime::{AclError, Kind};
+use crate::runtime::{AclError, Kind, LaunchMode};
 
 use super::tables::Tables;
 use super::Site;
@@ -55,10 +55,14 @@ fn run(site: &Site<'_>, tables: &Tables, address: u64, object: &[u8]) -> Result<
     let binary = Binary::load(device, object)?;
     let function = binary.function(&CString::from(c"shmem_probe"))?;
     let stream = Stream::new(device)?;
+    let mode = LaunchMode {
+        together: false,
+        limit_seconds: site.config.kernel_limit(),
+    };
     let mut arguments = Vec::new();
     arguments.extend_from_slice(&tables.context().to_ne_bytes());
     arguments.extend_from_slice(&address.to_ne_bytes());
-    binary.launch(function, 1, &stream, &mut arguments, false)?;
+    binary.launch(function, 1, &stream, &mut arguments, mode)?;
     // The kernel's own wait ends after NPUSHMEM_TIMEOUT.
     let limit = site.config.kernel_wait().as_millis().min(i32::MAX as u128) as i32;
     if !stream.wait(limit)? {
