@@ -165,6 +165,33 @@ fn a_queue_pair_connected_to_itself_works() {
 }
 
 #[test]
+fn many_regions_are_told_apart_on_both_sides() {
+    const REGIONS: usize = 9;
+    let (here, mut queue, there, far) = connected();
+    let region = |station: &Station, queue: &Queue| {
+        let memory = Memory::new(4096);
+        let keys = station.nic.register_mr(memory.mr(7)).unwrap();
+        station.nic.bind_mr(queue.numbers.qpn, keys.lkey).unwrap();
+        (memory, keys)
+    };
+    let regions: Vec<_> = (0..REGIONS)
+        .map(|_| (region(&here, &queue), region(&there, &far)))
+        .collect();
+    for round in 0..3 {
+        for (index, ((source, from), (target, to))) in regions.iter().enumerate() {
+            let value = (100 * round + index) as u64;
+            source.set(8, value);
+            let segment = DataSegment::new(source.va() + 8, 8, from.lkey);
+            assert_eq!(
+                queue.run(SendWqe::write(to.rkey, target.va() + 16, &[segment])),
+                Status::Ok
+            );
+            assert_eq!(target.get(16), value);
+        }
+    }
+}
+
+#[test]
 fn rings_work_over_many_laps_and_past_16_bits_of_counter() {
     for cqe_size in [32, 64] {
         let station = Station::new(NicConfig::default());
