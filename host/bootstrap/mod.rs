@@ -28,6 +28,9 @@ pub struct Bootstrap {
     timeout: Duration,
 }
 
+/// How long a serving PE that fails waits for its own store to tell the others.
+const NOTICE_TIME: Duration = Duration::from_secs(1);
+
 /// Stores that PE 0 serves, by address. They live as long as the process, so that init after finalize finds them.
 static SERVED: OnceLock<Mutex<HashMap<(String, u16), store::Server>>> = OnceLock::new();
 
@@ -116,9 +119,40 @@ impl Bootstrap {
     }
 
     /// Leaves the job: in peace, or with an error that the other PEs are told.
+    ///
+    /// A PE that serves the store stays until the others have left, because its process may end next; bounded by `NPUSHMEM_TIMEOUT`.
     pub fn leave(&mut self, error: Option<&str>) {
-        if let Some(client) = &mut self.client {
-            client.leave(error);
+        let Some(mut client) = self.client.take() else {
+            return;
+        };
+        let served = SERVED
+            .get_or_init(Default::default)
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let server = self
+            .identity
+            .store
+            .as_ref()
+            .filter(|_| self.identity.serves)
+            .and_then(|at| served.get(at));
+        let me = self.identity.pe;
+        let round = server.map_or(0, |server| server.departures(me)) + 1;
+        client.leave(error);
+        if let Some(server) = server {
+            let gone = match error {
+                None => server.wait_until(self.timeout, |counts| {
+                    counts.iter().all(|count| *count >= round)
+                }),
+                // The notice is on its way once the server has seen this PE go.
+                Some(_) => server.wait_until(NOTICE_TIME, |counts| {
+                    counts.get(me as usize).is_none_or(|count| *count >= round)
+                }),
+            };
+            if !gone {
+                tracing::warn!(
+                    "PE {me} serves the job's store and leaves while other PEs are still in"
+                );
+            }
         }
     }
 }

@@ -5,14 +5,15 @@
 //!
 //! Rules: a connection says hello with the job's token within [`HELLO_TIME`] or is dropped; strangers, wrong tokens, PEs outside the job
 //! and second PEs of one number are told why; a collective ends when all PEs have come, when its deadline passes (the answer lists who is
-//! missing), or when a PE that has not come dies or leaves. When the last PE has left, the job may begin anew (init after finalize).
+//! missing), or when a PE that has not come dies or leaves. When the last PE has left, the job may begin anew
+//! (init after finalize), unless a PE died: then it is over.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -49,8 +50,15 @@ pub enum ServeError {
 pub struct Server {
     address: SocketAddr,
     orders: Arc<Mutex<VecDeque<Order>>>,
+    departures: Arc<Departures>,
     wake: UnixStream,
     thread: Option<JoinHandle<()>>,
+}
+
+/// How often each PE has left, for those who wait until all have. Counts, because a PE may be in again at once (init after finalize).
+struct Departures {
+    counts: Mutex<Vec<u64>>,
+    changed: Condvar,
 }
 
 enum Order {
@@ -78,10 +86,15 @@ impl Server {
         wake.set_nonblocking(true)?;
         woken.set_nonblocking(true)?;
         let orders = Arc::new(Mutex::new(VecDeque::new()));
+        let departures = Arc::new(Departures {
+            counts: Mutex::new(vec![0; n_pes as usize]),
+            changed: Condvar::new(),
+        });
         let mut service = Service {
             listener,
             woken,
             orders: orders.clone(),
+            departures: departures.clone(),
             token: token.to_vec(),
             n_pes,
             connections: BTreeMap::new(),
@@ -96,6 +109,7 @@ impl Server {
         Ok(Server {
             address,
             orders,
+            departures,
             wake,
             thread: Some(thread),
         })
@@ -104,6 +118,31 @@ impl Server {
     /// Where PEs reach the store, for `NPUSHMEM_STORE`.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// How often `pe` has left.
+    pub(super) fn departures(&self, pe: u32) -> u64 {
+        let counts = self
+            .departures
+            .counts
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        counts.get(pe as usize).copied().unwrap_or(0)
+    }
+
+    /// Waits until `done` is true of how often each PE has left; false when that took longer than `within`.
+    pub(super) fn wait_until(&self, within: Duration, done: impl Fn(&[u64]) -> bool) -> bool {
+        let counts = self
+            .departures
+            .counts
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let (counts, _) = self
+            .departures
+            .changed
+            .wait_timeout_while(counts, within, |counts| !done(counts))
+            .unwrap_or_else(PoisonError::into_inner);
+        done(&counts)
     }
 
     /// Tells all PEs that `pe` died, with a better reason than its closed connection: the launcher knows the exit status.
@@ -172,6 +211,7 @@ struct Gather {
 
 struct Service {
     listener: TcpListener,
+    departures: Arc<Departures>,
     woken: UnixStream,
     orders: Arc<Mutex<VecDeque<Order>>>,
     token: Vec<u8>,
@@ -642,8 +682,18 @@ impl Service {
         self.leave(pe);
     }
 
-    /// `pe` is out: ends collectives that wait for it; when nobody is left, the job may begin anew.
+    /// `pe` is out: ends collectives that wait for it; when nobody is left, the job may begin anew unless somebody died.
     fn leave(&mut self, pe: u32) {
+        if let Some(count) = self
+            .departures
+            .counts
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get_mut(pe as usize)
+        {
+            *count += 1;
+        }
+        self.departures.changed.notify_all();
         let keys: Vec<Key> = self
             .gathers
             .iter()
@@ -664,7 +714,6 @@ impl Service {
             for member in &mut self.members {
                 member.round = round;
             }
-            self.dead.clear();
             self.gathers.clear();
         }
     }

@@ -171,6 +171,20 @@ fn the_launchers_word_on_a_death_reaches_the_pes() {
 }
 
 #[test]
+fn a_pe_that_died_before_it_joined_ends_the_job_for_those_who_come_later() {
+    let store = server(2);
+    store.declare_dead(1, "exit code 7");
+    // The order reaches the store's thread in its own time: before this PE is in, or after.
+    let error = match enter(&store, 0, 2, b"token") {
+        Err(error) => error,
+        Ok(client) => client
+            .gather(Label::Join, &[], SOON, "X")
+            .expect_err("dead peer"),
+    };
+    assert!(error.to_string().contains("exit code 7"), "{error}");
+}
+
+#[test]
 fn a_pe_that_leaves_with_an_error_tells_the_others_why() {
     let store = server(2);
     let client = enter(&store, 0, 2, b"token").expect("join");

@@ -14,6 +14,9 @@ fn config() -> Config {
     config
 }
 
+/// Rounds of init and finalize.
+const ROUNDS: usize = 40;
+
 /// Descriptors, threads and mappings of this process.
 fn resources() -> [usize; 3] {
     let count = |path| std::fs::read_dir(path).expect(path).count();
@@ -28,7 +31,7 @@ fn resources() -> [usize; 3] {
 #[test]
 fn a_job_of_one_pe_runs_from_init_to_finalize() {
     let mut settled = [0; 3];
-    for round in 0..40 {
+    for round in 0..ROUNDS {
         let world = World::init_with(config()).expect("init");
         assert_eq!((world.my_pe(), world.n_pes()), (0, 1));
         assert!(world.is_sim());
@@ -203,19 +206,19 @@ fn a_job_of_one_pe_runs_from_init_to_finalize() {
         world.barrier_all().expect("barrier");
         drop((attach, atomics, mv, module, data, word, empty));
         world.finalize().expect("finalize");
-        // What the first rounds made for good (allocator arenas, the runtime's own threads) is no leak; growth is.
+        // What the first rounds made for good (allocator arenas, the runtime's own threads) is no leak, nor is a map or a thread more or
+        // less at the moment of looking; growth is.
         let now = resources();
-        if round < 10 {
+        if round < ROUNDS / 4 {
             settled = [
                 settled[0].max(now[0]),
                 settled[1].max(now[1]),
                 settled[2].max(now[2]),
             ];
         } else {
-            assert!(
-                now.iter().zip(&settled).all(|(now, before)| now <= before),
-                "round {round}: {settled:?} became {now:?}"
-            );
+            let slack = [0, 2, ROUNDS / 4];
+            let grown = (0..3).any(|i| now[i] > settled[i] + slack[i]);
+            assert!(!grown, "round {round}: {settled:?} became {now:?}");
         }
     }
 }

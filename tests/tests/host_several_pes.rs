@@ -22,8 +22,10 @@ const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Runs `scenario` on `n` PEs; gives each PE's success and output. Children that are still there at the deadline are ended.
 fn job(n: u32, scenario: &str, settings: &[(&str, &str)]) -> Vec<(bool, String)> {
-    let server = Server::bind("127.0.0.1:0", n, b"secret").expect("store");
-    let mut children: Vec<Child> = (0..n)
+    let said = settings.iter().find(|(name, _)| *name == "NPUSHMEM_NPES");
+    let n_pes = said.map_or(n, |(_, value)| value.parse().expect("a number"));
+    let server = Server::bind("127.0.0.1:0", n_pes, b"secret").expect("store");
+    let children: Vec<Child> = (0..n)
         .map(|pe| {
             Command::new(std::env::current_exe().expect("this program"))
                 .args(["--exact", "a_pe", "--nocapture", "--test-threads=1"])
@@ -42,6 +44,11 @@ fn job(n: u32, scenario: &str, settings: &[(&str, &str)]) -> Vec<(bool, String)>
                 .expect("start a PE")
         })
         .collect();
+    collect(children)
+}
+
+/// Waits for children; ends those that are still there at the deadline.
+fn collect(mut children: Vec<Child>) -> Vec<(bool, String)> {
     let end = Instant::now() + DEADLINE;
     while children
         .iter_mut()
@@ -85,6 +92,38 @@ fn all_succeed(n: u32, scenario: &str, settings: &[(&str, &str)]) {
     }
 }
 
+/// As [`job`], started as torchrun starts its workers: PE 0 serves the store.
+fn torchrun(n: u32, scenario: &str) {
+    /// What the library adds to torchrun's own port.
+    const OFFSET: u16 = 17;
+    let port = std::net::TcpListener::bind("127.0.0.1:0")
+        .and_then(|free| free.local_addr())
+        .expect("a free port")
+        .port();
+    let master = port - OFFSET;
+    let start = |rank: u32| {
+        Command::new(std::env::current_exe().expect("this program"))
+            .args(["--exact", "a_pe", "--nocapture", "--test-threads=1"])
+            .env(SCENARIO, scenario)
+            .env("NPUSHMEM_RUNTIME", "sim")
+            .env("NPUSHMEM_TIMEOUT", "10")
+            .env("SHMEM_SYMMETRIC_SIZE", "4M")
+            .env("RANK", rank.to_string())
+            .env("LOCAL_RANK", rank.to_string())
+            .env("WORLD_SIZE", n.to_string())
+            .env("MASTER_ADDR", "127.0.0.1")
+            .env("MASTER_PORT", master.to_string())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("start a PE")
+    };
+    // The server comes last: the others try again until it is there.
+    let children: Vec<Child> = (0..n).rev().map(start).collect();
+    let ends = collect(children);
+    assert!(ends.iter().all(|(ok, _)| *ok), "{scenario}: {ends:#?}");
+}
+
 /// What a PE does; a test only in name.
 #[test]
 fn a_pe() {
@@ -97,6 +136,7 @@ fn a_pe() {
         "death" => death(),
         "leave" => leave(),
         "recover" => recover(),
+        "missing" => missing(),
         other => panic!("no scenario {other}"),
     }
 }
@@ -247,6 +287,21 @@ fn leave() {
     );
 }
 
+/// Only some PEs were started.
+fn missing() {
+    let begin = Instant::now();
+    let text = World::init().err().expect("PEs are missing").to_string();
+    assert!(
+        text.contains("still missing PEs 2, 3") && text.contains("NPUSHMEM_JOIN_TIMEOUT"),
+        "{text}"
+    );
+    assert!(
+        begin.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        begin.elapsed()
+    );
+}
+
 /// A kernel of PE 0 breaks its queue pairs; after recover() everything works again.
 fn recover() {
     let world = World::init().expect("init");
@@ -303,6 +358,21 @@ fn recover() {
 #[test]
 fn pes_exchange_bytes_and_reach_one_anothers_heaps() {
     all_succeed(4, "exchange", &[]);
+}
+
+#[test]
+fn jobs_of_torchrun_find_one_another_without_our_launcher() {
+    torchrun(3, "exchange");
+    torchrun(2, "ring");
+}
+
+#[test]
+fn init_lists_the_pes_that_did_not_come() {
+    all_succeed(
+        2,
+        "missing",
+        &[("NPUSHMEM_NPES", "4"), ("NPUSHMEM_JOIN_TIMEOUT", "1")],
+    );
 }
 
 #[test]
