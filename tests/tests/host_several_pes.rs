@@ -47,34 +47,39 @@ fn job(n: u32, scenario: &str, settings: &[(&str, &str)]) -> Vec<(bool, String)>
     collect(children)
 }
 
-/// Waits for children; ends those that are still there at the deadline.
-fn collect(mut children: Vec<Child>) -> Vec<(bool, String)> {
+/// Waits for children, reading what they say meanwhile; ends those that are still there at the deadline.
+fn collect(children: Vec<Child>) -> Vec<(bool, String)> {
+    fn read(mut from: impl Read + Send + 'static) -> std::thread::JoinHandle<String> {
+        std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            from.read_to_end(&mut bytes).expect("a PE's output");
+            String::from_utf8_lossy(&bytes).into_owned()
+        })
+    }
+    let mut children: Vec<_> = children
+        .into_iter()
+        .map(|mut child| {
+            let out = read(child.stdout.take().expect("stdout"));
+            let err = read(child.stderr.take().expect("stderr"));
+            (child, out, err)
+        })
+        .collect();
     let end = Instant::now() + DEADLINE;
     while children
         .iter_mut()
-        .any(|child| matches!(child.try_wait(), Ok(None)))
+        .any(|(child, ..)| matches!(child.try_wait(), Ok(None)))
         && Instant::now() < end
     {
         std::thread::sleep(Duration::from_millis(10));
     }
     children
         .into_iter()
-        .map(|mut child| {
+        .map(|(mut child, out, err)| {
             let _ = child.kill();
             let status = child.wait().expect("wait");
-            let mut text = String::new();
-            child
-                .stdout
-                .take()
-                .expect("stdout")
-                .read_to_string(&mut text)
-                .expect("stdout");
-            child
-                .stderr
-                .take()
-                .expect("stderr")
-                .read_to_string(&mut text)
-                .expect("stderr");
+            let text = [out, err]
+                .map(|reader| reader.join().expect("reader"))
+                .concat();
             (status.success(), text)
         })
         .collect()
@@ -137,6 +142,7 @@ fn a_pe() {
         "leave" => leave(),
         "recover" => recover(),
         "missing" => missing(),
+        "left_open" => left_open(),
         other => panic!("no scenario {other}"),
     }
 }
@@ -287,6 +293,45 @@ fn leave() {
     );
 }
 
+/// Kernels end without a quiet; the host's barrier completes their puts.
+fn left_open() {
+    const BYTES: usize = 100_000;
+    let world = World::init().expect("init");
+    let (me, n) = (world.my_pe() as u8, world.n_pes() as u8);
+    world.enable_device(2).expect("enable_device");
+    let (to, from) = (
+        world.alloc_zeroed::<u8>(2 * BYTES).expect("alloc"),
+        world.alloc::<u8>(2 * BYTES).expect("alloc"),
+    );
+    let kernel = world
+        .load(&kernels::HOST)
+        .expect("load")
+        .function("ht_leave_open")
+        .expect("kernel");
+    for round in 0..20 {
+        world
+            .write(&from, 0, &vec![me + round * 8; 2 * BYTES])
+            .expect("write");
+        world.barrier_all().expect("barrier");
+        world
+            .launch(
+                &kernel,
+                2,
+                &Args::new().ctx().ptr(&to).ptr(&from).u64(BYTES as u64),
+            )
+            .expect("launch");
+        world.synchronize().expect("synchronize");
+        world.barrier_all().expect("barrier");
+        assert_eq!(
+            world.to_vec(&to).expect("read"),
+            vec![(me + n - 1) % n + round * 8; 2 * BYTES],
+            "round {round}"
+        );
+    }
+    drop((kernel, to, from));
+    world.finalize().expect("finalize");
+}
+
 /// Only some PEs were started.
 fn missing() {
     let begin = Instant::now();
@@ -372,6 +417,17 @@ fn init_lists_the_pes_that_did_not_come() {
         2,
         "missing",
         &[("NPUSHMEM_NPES", "4"), ("NPUSHMEM_JOIN_TIMEOUT", "1")],
+    );
+}
+
+#[test]
+fn barriers_complete_what_kernels_left_open() {
+    all_succeed(2, "left_open", &[]);
+    all_succeed(2, "left_open", &[("NPUSIM_NIC", "thread")]);
+    all_succeed(
+        2,
+        "left_open",
+        &[("NPUSIM_NIC", "chaos:7"), ("NPUSHMEM_QUIET_READS", "on")],
     );
 }
 
