@@ -198,6 +198,13 @@ fn results_are_right_with_every_mode_of_the_software_nic() {
 }
 
 #[test]
+fn a_nic_that_refuses_inline_payloads_does_the_job_too() {
+    let args = ["--graph", &karate(), "--pes", "2", "--engine", "roce"];
+    let numbers = numbers(&args, &[("NPUSIM_NIC_INLINE", "off")]);
+    assert!(numbers["max_rel_error"].as_f64().unwrap() < 1e-5);
+}
+
+#[test]
 fn one_pe_fetches_nothing() {
     let numbers = numbers(
         &["--graph", &karate(), "--pes", "1", "--engine", "roce"],

@@ -109,17 +109,40 @@ fn inline_payloads_are_refused_where_they_were_not_asked_for() {
         ),
         Status::LocalLength
     );
-    assert_eq!(
-        status(
-            NicConfig {
-                inline: false,
-                ..NicConfig::default()
-            },
-            SMALL,
-            inline
-        ),
-        Status::LocalQpOperation
-    );
+}
+
+#[test]
+fn a_nic_without_inline_payloads_makes_only_queue_pairs_without_them() {
+    let config = NicConfig {
+        inline: false,
+        ..NicConfig::default()
+    };
+    let nic = Nic::open(config.clone()).unwrap();
+    let rings = Memory::new(64 * 64 + 64 * 32);
+    let init = |max_inline| QpInit {
+        sq: rings.ptr(0),
+        sq_depth: 64,
+        cq: rings.ptr(64 * 64),
+        cq_depth: 64,
+        cqe_size: 32,
+        max_inline,
+        sq_sig_all: false,
+        sq_swdb: std::ptr::null_mut(),
+        cq_swdb: std::ptr::null_mut(),
+    };
+    // SAFETY: `rings` holds both rings and outlives the NIC's use of them: the queue pair is destroyed below.
+    let refused = unsafe { nic.create_qp(init(8)) }.expect_err("refused");
+    assert!(matches!(refused, NicError::Inline { max_inline: 8 }));
+    assert!(refused.to_string().contains("inline payloads of 8 bytes"));
+    // SAFETY: as above.
+    let made = unsafe { nic.create_qp(init(0)) }.unwrap();
+    nic.destroy_qp(made.qpn).unwrap();
+    let put = |here: &Station, there: &Station| write_to(there, &[here.segment(0, 8)]);
+    let plain = Shape {
+        max_inline: 0,
+        ..SMALL
+    };
+    assert_eq!(status(config, plain, put), Status::Ok);
 }
 
 #[test]

@@ -26,6 +26,7 @@ const ROLES: &[(&str, fn())] = &[
     ("foreign_memory", foreign_memory),
     ("flush_at_destroy", flush_at_destroy),
     ("wide_completions", wide_completions),
+    ("refused_inline", refused_inline),
 ];
 
 #[test]
@@ -83,6 +84,11 @@ fn a_doorbell_of_a_queue_pair_that_is_not_connected_is_an_error() {
 #[test]
 fn a_nic_without_remote_atomics_refuses_access_8_and_takes_7() {
     play(&["refused_access"], &[("NPUSIM_NIC_ATOMIC_ACCESS", "off")]);
+}
+
+#[test]
+fn a_nic_without_inline_payloads_refuses_queue_pairs_for_them_and_makes_others() {
+    play(&["refused_inline"], &[("NPUSIM_NIC_INLINE", "off")]);
 }
 
 #[test]
@@ -444,6 +450,25 @@ fn refused_access() {
     pe.register(memory, 4096, 7).expect("registers");
     let (code, why) = pe.register(memory, 4096, 16).expect_err("no such access");
     assert!(code == 128_103 && why.contains("0x10"), "{code}: {why}");
+    stop_acl();
+}
+
+fn refused_inline() {
+    let pe = Pe::start(0);
+    let mut wanted = attrs(64);
+    wanted.qp_attr.cap.max_inline_data = 8;
+    let (code, why) = pe.queue_with(&wanted).err().expect("no inline payloads");
+    assert_eq!(code, 528_102);
+    assert!(
+        why.contains("ra_ai_qp_create")
+            && why.contains("max_inline_data is 8")
+            && why.contains("pass 0"),
+        "{why}"
+    );
+    wanted.qp_attr.cap.max_inline_data = 0;
+    pe.queue_with(&wanted)
+        .unwrap_or_else(|(code, why)| panic!("{code}: {why}"))
+        .destroy();
     stop_acl();
 }
 

@@ -64,7 +64,10 @@ impl Job {
             pes,
             program: program.into(),
             args: vec![scenario.to_owned()],
-            env: vec![("NPUSHMEM_RUNTIME".into(), "sim".into()), ("SHMEM_SYMMETRIC_SIZE".into(), "32M".into())],
+            env: vec![
+                ("NPUSHMEM_RUNTIME".into(), "sim".into()),
+                ("SHMEM_SYMMETRIC_SIZE".into(), "32M".into()),
+            ],
             deadline: DEADLINE,
             kill: None,
         }
@@ -99,9 +102,12 @@ impl Job {
         let _one = one_job();
         let what = format!("{} PEs: {} {:?}", self.pes, self.args.join(" "), self.env);
         let token = format!("test-{}-{:x}", std::process::id(), unique());
-        let server = Server::bind("127.0.0.1:0", self.pes as u32, token.as_bytes()).expect("the store binds to loopback");
+        let server = Server::bind("127.0.0.1:0", self.pes as u32, token.as_bytes())
+            .expect("the store binds to loopback");
         let begin = Instant::now();
-        let mut running: Vec<Running> = (0..self.pes).map(|pe| self.start(pe, &token, &server.address().to_string())).collect();
+        let mut running: Vec<Running> = (0..self.pes)
+            .map(|pe| self.start(pe, &token, &server.address().to_string()))
+            .collect();
         let mut timed_out = false;
         let mut killed = false;
         let mut ready_at = None;
@@ -133,14 +139,28 @@ impl Job {
         drop(server);
         let left = processes_of(&token);
         assert!(left.is_empty(), "{what}: processes left behind: {left:?}");
-        Outcome { pes, elapsed, timed_out, what }
+        Outcome {
+            pes,
+            elapsed,
+            timed_out,
+            what,
+        }
     }
 
     fn start(&self, pe: usize, token: &str, store: &str) -> Running {
         let mut command = Command::new(&self.program);
-        command.args(&self.args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.env("NPUSHMEM_PE", pe.to_string()).env("NPUSHMEM_NPES", self.pes.to_string()).env("NPUSHMEM_LOCAL_RANK", pe.to_string());
-        command.env("NPUSHMEM_STORE", store).env("NPUSHMEM_JOB", token);
+        command
+            .args(&self.args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+            .env("NPUSHMEM_PE", pe.to_string())
+            .env("NPUSHMEM_NPES", self.pes.to_string())
+            .env("NPUSHMEM_LOCAL_RANK", pe.to_string());
+        command
+            .env("NPUSHMEM_STORE", store)
+            .env("NPUSHMEM_JOB", token);
         command.envs(self.env.iter().map(|(k, v)| (k, v)));
         // SAFETY: prctl is async-signal-safe; the closure touches nothing else between fork and exec.
         unsafe {
@@ -149,10 +169,17 @@ impl Job {
                 Ok(())
             });
         }
-        let mut child = command.spawn().unwrap_or_else(|e| panic!("{} does not start: {e}", self.program.display()));
+        let mut child = command
+            .spawn()
+            .unwrap_or_else(|e| panic!("{} does not start: {e}", self.program.display()));
         let stdout = Reader::new(child.stdout.take().expect("piped"));
         let stderr = Reader::new(child.stderr.take().expect("piped"));
-        Running { child, stdout, stderr, status: None }
+        Running {
+            child,
+            stdout,
+            stderr,
+            status: None,
+        }
     }
 }
 
@@ -173,7 +200,12 @@ impl Running {
     }
 
     fn said(&self, line: &str) -> bool {
-        self.stdout.text.lock().unwrap_or_else(PoisonError::into_inner).lines().any(|l| l == line)
+        self.stdout
+            .text
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .lines()
+            .any(|l| l == line)
     }
 
     fn end(&mut self) {
@@ -183,7 +215,11 @@ impl Running {
     }
 
     fn finish(self) -> Pe {
-        Pe { status: self.status.expect("ended"), stdout: self.stdout.finish(), stderr: self.stderr.finish() }
+        Pe {
+            status: self.status.expect("ended"),
+            stdout: self.stdout.finish(),
+            stderr: self.stderr.finish(),
+        }
     }
 }
 
@@ -200,7 +236,9 @@ impl Reader {
         let thread = std::thread::spawn(move || {
             let mut buffer = [0; 4096];
             while let Ok(n @ 1..) = pipe.read(&mut buffer) {
-                sink.lock().unwrap_or_else(PoisonError::into_inner).push_str(&String::from_utf8_lossy(&buffer[..n]));
+                sink.lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .push_str(&String::from_utf8_lossy(&buffer[..n]));
             }
         });
         Reader { text, thread }
@@ -237,12 +275,23 @@ impl Outcome {
     /// The sum of the values that the PEs printed as `key=value`.
     #[track_caller]
     pub fn sum(&self, key: &str) -> u64 {
-        (0..self.pes.len()).map(|pe| self.value::<u64>(pe, key)).sum()
+        (0..self.pes.len())
+            .map(|pe| self.value::<u64>(pe, key))
+            .sum()
     }
 
     /// Each PE's end and output, for a failure's message.
     pub fn report(&self) -> String {
-        let mut text = format!("{}{} after {:.1?}\n", self.what, if self.timed_out { ": past its deadline" } else { "" }, self.elapsed);
+        let mut text = format!(
+            "{}{} after {:.1?}\n",
+            self.what,
+            if self.timed_out {
+                ": past its deadline"
+            } else {
+                ""
+            },
+            self.elapsed
+        );
         for (number, pe) in self.pes.iter().enumerate() {
             let how = match (pe.status.code(), pe.status.signal()) {
                 (Some(code), _) => format!("exit code {code}"),
@@ -260,26 +309,37 @@ fn one_job() -> (MutexGuard<'static, ()>, File) {
     let guard = ONE_JOB.lock().unwrap_or_else(PoisonError::into_inner);
     let path = Path::new(env!("OUT_DIR")).join("one-job.lock");
     let file = File::create(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive).expect("flock on a local file");
+    rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive)
+        .expect("flock on a local file");
     (guard, file)
 }
 
 /// Processes whose environment carries the job token: what a job would have left behind.
 pub fn processes_of(token: &str) -> Vec<u32> {
     let needle = format!("NPUSHMEM_JOB={token}\0");
-    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
     entries
         .flatten()
         .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
-        .filter(|pid| fs::read(format!("/proc/{pid}/environ")).is_ok_and(|env| env.windows(needle.len()).any(|w| w == needle.as_bytes())))
+        .filter(|pid| {
+            fs::read(format!("/proc/{pid}/environ"))
+                .is_ok_and(|env| env.windows(needle.len()).any(|w| w == needle.as_bytes()))
+        })
         .collect()
 }
 
 fn unique() -> u128 {
-    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_nanos())
+    std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |d| d.as_nanos())
 }
 
 /// How many times as long the randomised tests run: `NPUSHMEM_TEST_SCALE`, 1 when unset.
 pub fn scale() -> f64 {
-    std::env::var("NPUSHMEM_TEST_SCALE").ok().and_then(|text| text.parse().ok()).unwrap_or(1.0)
+    std::env::var("NPUSHMEM_TEST_SCALE")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(1.0)
 }

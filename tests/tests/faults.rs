@@ -8,14 +8,20 @@ use npushmem_tests::{Job, Outcome};
 const TIMEOUT: u64 = 2;
 
 fn job(pes: usize, scenario: &str) -> Job {
-    Job::new(env!("CARGO_BIN_EXE_pe"), pes, scenario).env("NPUSHMEM_TIMEOUT", TIMEOUT).deadline(Duration::from_secs(40))
+    Job::new(env!("CARGO_BIN_EXE_pe"), pes, scenario)
+        .env("NPUSHMEM_TIMEOUT", TIMEOUT)
+        .deadline(Duration::from_secs(40))
 }
 
 #[track_caller]
 fn says(outcome: &Outcome, pe: usize, words: &[&str]) {
     let said: String = outcome.value(pe, "result");
     for word in words {
-        assert!(said.contains(word), "PE {pe} said \"{said}\", without \"{word}\"\n{}", outcome.report());
+        assert!(
+            said.contains(word),
+            "PE {pe} said \"{said}\", without \"{word}\"\n{}",
+            outcome.report()
+        );
     }
 }
 
@@ -26,7 +32,11 @@ fn mistake(number: u64, engine: &str) -> Job {
 #[test]
 fn a_put_past_the_heaps_end_is_refused_with_offset_and_length() {
     for engine in ["mapped", "roce"] {
-        let outcome = mistake(0, engine).arg("n", 1u64 << 40).arg("end", 1).run().ok();
+        let outcome = mistake(0, engine)
+            .arg("n", 1u64 << 40)
+            .arg("end", 1)
+            .run()
+            .ok();
         says(&outcome, 0, &["PE 0", "put", "heap"]);
         let outcome = mistake(11, engine).arg("end", 1).run().ok();
         says(&outcome, 0, &["PE 0", "put"]);
@@ -50,12 +60,20 @@ fn a_pe_outside_the_job_is_refused() {
 #[test]
 fn a_source_that_no_region_covers_is_refused_by_roce() {
     let outcome = mistake(5, "roce").arg("m", 4096).arg("end", 1).run().ok();
-    says(&outcome, 0, &["PE 0", "put", "neither in the symmetric heap"]);
+    says(
+        &outcome,
+        0,
+        &["PE 0", "put", "neither in the symmetric heap"],
+    );
 }
 
 #[test]
 fn a_wild_pointer_stops_the_kernel_with_the_address() {
-    let outcome = mistake(2, "auto").arg("m", 0x1234_5678_9000u64).arg("end", 1).run().ok();
+    let outcome = mistake(2, "auto")
+        .arg("m", 0x1234_5678_9000u64)
+        .arg("end", 1)
+        .run()
+        .ok();
     says(&outcome, 0, &["PE 0", "st_fault", "1234"]);
 }
 
@@ -75,7 +93,14 @@ fn a_kernel_that_never_ends_is_lost_but_the_process_goes_on() {
 
 #[test]
 fn more_blocks_than_cores_that_spin_on_one_another_are_diagnosed() {
-    let outcome = mistake(4, "auto").arg("blocks", 3).arg("n", 3).arg("cores", 2).env("NPUSIM_CORES", 2).arg("end", 1).run().ok();
+    let outcome = mistake(4, "auto")
+        .arg("blocks", 3)
+        .arg("n", 3)
+        .arg("cores", 2)
+        .env("NPUSIM_CORES", 2)
+        .arg("end", 1)
+        .run()
+        .ok();
     let said: String = outcome.value(0, "result");
     assert_ne!(said, "ok", "{}", outcome.report());
     assert!(said.contains("core"), "{said}");
@@ -90,7 +115,11 @@ fn a_wait_that_nobody_fulfils_ends_at_the_timeout() {
 #[test]
 fn after_recover_the_device_works_again() {
     for engine in ["mapped", "roce"] {
-        let outcome = job(3, "recover").arg("engine", engine).arg("cores", 2).run().ok();
+        let outcome = job(3, "recover")
+            .arg("engine", engine)
+            .arg("cores", 2)
+            .run()
+            .ok();
         assert_eq!(outcome.sum("wrong"), 0, "{}", outcome.report());
         assert_ne!(outcome.value::<String>(0, "first"), "ok");
     }
@@ -98,7 +127,14 @@ fn after_recover_the_device_works_again() {
 
 #[test]
 fn every_survivor_names_the_pe_that_died() {
-    for (how, engine) in [("put", "roce"), ("put", "mapped"), ("barrier", "mapped"), ("barrier", "roce"), ("host", "auto"), ("flag", "auto")] {
+    for (how, engine) in [
+        ("put", "roce"),
+        ("put", "mapped"),
+        ("barrier", "mapped"),
+        ("barrier", "roce"),
+        ("host", "auto"),
+        ("flag", "auto"),
+    ] {
         let outcome = job(3, "victim")
             .arg("how", how)
             .arg("to", 1)
@@ -107,9 +143,18 @@ fn every_survivor_names_the_pe_that_died() {
             .kill(1, Duration::from_millis(300))
             .run();
         assert!(!outcome.timed_out, "{how} {engine}: {}", outcome.report());
-        assert!(outcome.elapsed < Duration::from_secs(20), "{how} {engine}: {}", outcome.report());
+        assert!(
+            outcome.elapsed < Duration::from_secs(20),
+            "{how} {engine}: {}",
+            outcome.report()
+        );
         for pe in [0, 2] {
-            assert_eq!(outcome.pes[pe].status.code(), Some(3), "{how} {engine}: {}", outcome.report());
+            assert_eq!(
+                outcome.pes[pe].status.code(),
+                Some(3),
+                "{how} {engine}: {}",
+                outcome.report()
+            );
             says(&outcome, pe, &["PE 1"]);
         }
     }

@@ -38,7 +38,7 @@ pub struct NicConfig {
     pub atomics: bool,
     /// Memory may be registered with access bit 8 (remote atomic). Off: such a registration is refused.
     pub atomic_access: bool,
-    /// Queue pairs accept inline payloads. Off: an inline request fails with "local QP operation".
+    /// Queue pairs may be made for inline payloads. Off: such a queue pair is refused.
     pub inline: bool,
     /// Longest transfer of one request, bytes.
     pub max_message: u64,

@@ -40,6 +40,12 @@ pub enum NicError {
         /// The access bits.
         access: u32,
     },
+    /// Inline payloads are refused by a switch.
+    #[error("a queue pair for inline payloads of {max_inline} bytes was asked for, which this NIC refuses; make it for 0 bytes")]
+    Inline {
+        /// The longest inline payload that was asked for, bytes.
+        max_inline: u32,
+    },
     /// A table of the NIC is full.
     #[error("the NIC has no free {what}: all {limit} are in use; release some")]
     Full {

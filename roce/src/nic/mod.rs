@@ -262,13 +262,18 @@ impl Nic {
     /// Makes a queue pair with its completion queue, in state Init.
     ///
     /// # Errors
-    /// Depths, sizes or alignments that the format does not have; a full table.
+    /// Depths, sizes or alignments that the format does not have; inline payloads that a switch refuses; a full table.
     ///
     /// # Safety
     /// The rings and record words are valid for reads and writes of the sizes that `init` says, on every thread, until
     /// [`Nic::destroy_qp`] has returned or the NIC is dropped.
     pub unsafe fn create_qp(&self, init: QpInit) -> Result<QpNumbers, NicError> {
         check_init(&init)?;
+        if init.max_inline > 0 && !self.core.config.inline {
+            return Err(NicError::Inline {
+                max_inline: init.max_inline,
+            });
+        }
         let mut control = self.control();
         let port = &self.core.own.port;
         let is_free = |index: &usize| {
@@ -285,13 +290,12 @@ impl Nic {
         control.next_qp = index + 1;
 
         let config = &self.core.config;
-        let max_inline = if config.inline { init.max_inline } else { 0 };
         let chaos = match config.mode {
             Mode::Chaos { seed } => Some(Box::new(Chaos::new(seed, index, config.early_ack))),
             Mode::Inline | Mode::Thread => None,
         };
         let qp = self.core.qps[index].get_or_init(|| Box::new(Qp::new(index)));
-        qp.install(Engine::new(index, &init, max_inline, chaos));
+        qp.install(Engine::new(index, &init, chaos));
 
         let atomics = if config.atomics { right::ATOMIC } else { 0 };
         slot.rights

@@ -270,12 +270,7 @@ pub(super) enum Step {
 }
 
 impl Engine {
-    pub(super) fn new(
-        index: usize,
-        init: &QpInit,
-        max_inline: u32,
-        chaos: Option<Box<Chaos>>,
-    ) -> Engine {
+    pub(super) fn new(index: usize, init: &QpInit, chaos: Option<Box<Chaos>>) -> Engine {
         Engine {
             index,
             sq: Ring {
@@ -289,7 +284,7 @@ impl Engine {
                 stride: init.cqe_size as usize,
             },
             cq_record: init.cq_swdb,
-            max_inline,
+            max_inline: init.max_inline,
             signal_all: init.sq_sig_all,
             target: None,
             local: RegionCache::default(),

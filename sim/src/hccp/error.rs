@@ -189,6 +189,12 @@ pub enum HccpError {
         /// Access flags passed.
         access: i64,
     },
+    /// Inline payloads are refused.
+    #[error("max_inline_data is {bytes}, and this NIC refuses queue pairs for inline payloads (NPUSIM_NIC_INLINE=off); pass 0")]
+    Inline {
+        /// Bytes asked for.
+        bytes: u32,
+    },
     /// Unknown access flags.
     #[error("access {access:#x} has flags that are unknown here; known: 1 local write, 2 remote write, 4 remote read, 8 atomic, 0x100 reduce")]
     Access {
@@ -251,7 +257,7 @@ impl HccpError {
                 ..
             } => ROCE_EINVAL,
             Self::Memory { .. } | Self::Doorbell(_) => ROCE_ENOMEM,
-            Self::AtomicAccess { .. } => ROCE_ENOTSUPP,
+            Self::AtomicAccess { .. } | Self::Inline { .. } => ROCE_ENOTSUPP,
             Self::Nic(_) => ROCE_EOPENSRC,
             Self::AddressInUse { .. } => SOCK_EADDRINUSE,
             Self::Closed { .. } => SOCK_ESOCKCLOSED,

@@ -14,7 +14,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use npushmem_ffi::hccp as c;
-use npushmem_roce::nic::{Nic, QpAddress, QpInit, QpNumbers, QpState};
+use npushmem_roce::nic::{Nic, NicError, QpAddress, QpInit, QpNumbers, QpState};
 
 use super::error::HccpError;
 use crate::doorbell;
@@ -315,7 +315,10 @@ impl Queue {
             cq_swdb: counter(2, 2) as *mut u32,
         };
         // SAFETY: rings and words lie in `memory`, which the queue keeps until `destroy` has returned from destroy_qp.
-        let numbers = unsafe { nic.create_qp(init) }?;
+        let numbers = unsafe { nic.create_qp(init) }.map_err(|error| match error {
+            NicError::Inline { max_inline } => HccpError::Inline { bytes: max_inline },
+            other => other.into(),
+        })?;
         let register = page + doorbell::REGISTER;
         let work = |ring, buf_addr, slot: u64, depth| c::ai_data_plane_wq {
             wqn: numbers.qpn,

@@ -32,11 +32,16 @@ pub fn run(name: &str, stand: &Stand) -> Result<()> {
 }
 
 fn pattern(pe: u64, round: u64, n: usize) -> Vec<u8> {
-    (0..n as u64).map(|i| ((i * 7 + pe * 31 + round * 13) % 199) as u8).collect()
+    (0..n as u64)
+        .map(|i| ((i * 7 + pe * 31 + round * 13) % 199) as u8)
+        .collect()
 }
 
 fn words_of(bytes: &[u8]) -> Vec<u64> {
-    bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes"))).collect()
+    bytes
+        .chunks_exact(8)
+        .map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes")))
+        .collect()
 }
 
 fn print(key: &str, value: impl std::fmt::Display) {
@@ -47,7 +52,10 @@ fn attach(s: &Stand) -> Result<()> {
     s.launch("st_attach", s.next(), 0, 0, 0)?;
     for core in 0..s.cores as usize {
         let words = s.results(8 * core, 6)?;
-        ensure!(words[..5] == [s.me(), s.n_pes(), core as u64, u64::from(s.cores), 0], "core {core}: {words:?}");
+        ensure!(
+            words[..5] == [s.me(), s.n_pes(), core as u64, u64::from(s.cores), 0],
+            "core {core}: {words:?}"
+        );
         print("mapped", u64::from(words[5] != 0));
     }
     Ok(())
@@ -104,7 +112,10 @@ fn large(s: &Stand) -> Result<()> {
     s.world.barrier_all()?;
     let mut seen = vec![0; all];
     s.world.read(target, 0, &mut seen)?;
-    print("wrong", u64::from(seen != pattern(if get { s.next() } else { s.before() }, 1, all)));
+    print(
+        "wrong",
+        u64::from(seen != pattern(if get { s.next() } else { s.before() }, 1, all)),
+    );
     print("requests", s.world.stats()?.data_requests);
     Ok(())
 }
@@ -131,9 +142,16 @@ fn scalar(s: &Stand) -> Result<()> {
         let (n, m) = (50u64, 100 * s.me());
         s.launch("st_scalar", s.next(), n, m, size)?;
         s.world.barrier_all()?;
-        let mask = if size == 8 { u64::MAX } else { (1 << (8 * size)) - 1 };
+        let mask = if size == 8 {
+            u64::MAX
+        } else {
+            (1 << (8 * size)) - 1
+        };
         let words = s.results(0, n as usize + 1)?;
-        wrong += (0..n).filter(|&i| words[i as usize] != (i + m) & mask).count() as u64 + words[n as usize];
+        wrong += (0..n)
+            .filter(|&i| words[i as usize] != (i + m) & mask)
+            .count() as u64
+            + words[n as usize];
         let mut seen = vec![0u8; (n * size) as usize];
         s.world.read(&s.a, 0, &mut seen)?;
         for (i, value) in seen.chunks(size as usize).enumerate() {
@@ -152,12 +170,21 @@ fn signal(s: &Stand) -> Result<()> {
     for k in 0..5 {
         s.clear()?;
         s.world.barrier_all()?;
-        s.launch_at("st_signal", 1, (0, 0), s.next(), [s.get("n", 1000)?, s.get("m", 20)?, k])?;
+        s.launch_at(
+            "st_signal",
+            1,
+            (0, 0),
+            s.next(),
+            [s.get("n", 1000)?, s.get("m", 20)?, k],
+        )?;
         let words = s.results(0, 2)?;
         wrong += words[0] + words[1];
         s.world.barrier_all()?;
     }
     print("wrong", wrong);
+    if let Some(counters) = s.world.sim_totals() {
+        print("inline_writes", counters.nic.inline_writes);
+    }
     Ok(())
 }
 
@@ -168,7 +195,11 @@ fn atomics(s: &Stand) -> Result<()> {
         for target in [s.me(), s.next()] {
             s.clear()?;
             let guard = 0x0102_0304_0506_0708u64;
-            s.world.write(&s.a, 0, bytemuck::bytes_of(&[if matches!(k, 0 | 3) { 0 } else { guard }, guard]))?;
+            s.world.write(
+                &s.a,
+                0,
+                bytemuck::bytes_of(&[if matches!(k, 0 | 3) { 0 } else { guard }, guard]),
+            )?;
             s.world.barrier_all()?;
             for turn in 0..s.n_pes() {
                 if turn == s.me() {
@@ -218,7 +249,10 @@ fn hammer(s: &Stand) -> Result<()> {
         engine = 1 + s.me() % 2;
     }
     let words = (n * u64::from(s.cores)) as usize;
-    ensure!(words < s.out.len(), "n={n} needs more results than there are");
+    ensure!(
+        words < s.out.len(),
+        "n={n} needs more results than there are"
+    );
     s.launch_engine("st_hammer", engine, at, [n, 0, k])?;
     s.world.barrier_all()?;
     let errors: u64 = s.results(words, s.cores as usize)?.iter().sum();
@@ -236,7 +270,11 @@ fn hammer(s: &Stand) -> Result<()> {
         }
         tickets.sort_unstable();
         let distinct = if k == 6 { 2 } else { 1 };
-        let wrong = tickets.iter().enumerate().filter(|(i, ticket)| **ticket != (*i as u64) / distinct).count();
+        let wrong = tickets
+            .iter()
+            .enumerate()
+            .filter(|(i, ticket)| **ticket != (*i as u64) / distinct)
+            .count();
         print("tickets", tickets.len());
         print("wrong", wrong);
     }
@@ -247,7 +285,10 @@ fn lock(s: &Stand) -> Result<()> {
     let n: u64 = s.get("n", 100)?;
     s.launch("st_lock", 0, n, 0, 0)?;
     s.world.barrier_all()?;
-    print("errors", s.results(0, s.cores as usize)?.iter().sum::<u64>());
+    print(
+        "errors",
+        s.results(0, s.cores as usize)?.iter().sum::<u64>(),
+    );
     let mut word = [0u8; 8];
     s.world.read(&s.a, 64, &mut word)?;
     print("counter", u64::from_le_bytes(word));
@@ -265,8 +306,14 @@ fn neighbours(s: &Stand) -> Result<()> {
     s.world.read(&s.a, 0, &mut bytes)?;
     let mut expected = n.to_le_bytes().to_vec();
     expected.truncate(width);
-    print("lost", bytes.chunks(width).filter(|slot| *slot != expected).count());
-    print("errors", s.results(0, s.cores as usize)?.iter().sum::<u64>());
+    print(
+        "lost",
+        bytes.chunks(width).filter(|slot| *slot != expected).count(),
+    );
+    print(
+        "errors",
+        s.results(0, s.cores as usize)?.iter().sum::<u64>(),
+    );
     Ok(())
 }
 
@@ -284,32 +331,182 @@ const ROCE: u64 = 2;
 
 /// What the memory model promises, and (`witness_*`) what it does not: the same without the fence.
 const LITMUS: &[Litmus] = &[
-    Litmus { name: "put_fence_flag_mapped", kernel: "st_message", engine: MAPPED, variant: 0, cores: 1 },
-    Litmus { name: "put_fence_flag_roce", kernel: "st_message", engine: ROCE, variant: 0, cores: 1 },
-    Litmus { name: "one_queue_pair_in_order", kernel: "st_message", engine: ROCE, variant: 1, cores: 1 },
-    Litmus { name: "put_signal_mapped", kernel: "st_message", engine: MAPPED, variant: 2, cores: 1 },
-    Litmus { name: "put_signal_roce", kernel: "st_message", engine: ROCE, variant: 2, cores: 1 },
-    Litmus { name: "put_quiet_atomic_mapped", kernel: "st_message", engine: MAPPED, variant: 3, cores: 1 },
-    Litmus { name: "put_quiet_atomic_roce", kernel: "st_message", engine: ROCE, variant: 3, cores: 1 },
-    Litmus { name: "mapped_fence_roce", kernel: "st_message", engine: MAPPED, variant: 4, cores: 1 },
-    Litmus { name: "roce_fence_mapped", kernel: "st_message", engine: ROCE, variant: 6, cores: 1 },
-    Litmus { name: "two_cores_quiet", kernel: "st_message", engine: ROCE, variant: 8, cores: 2 },
-    Litmus { name: "put_signal_ub_mapped", kernel: "st_message", engine: MAPPED, variant: 10, cores: 1 },
-    Litmus { name: "put_signal_ub_roce", kernel: "st_message", engine: ROCE, variant: 10, cores: 1 },
-    Litmus { name: "put_fence_pe_signal_mapped", kernel: "st_message", engine: MAPPED, variant: 11, cores: 1 },
-    Litmus { name: "put_fence_pe_signal_roce", kernel: "st_message", engine: ROCE, variant: 11, cores: 1 },
-    Litmus { name: "open_read_fence", kernel: "st_open_read", engine: ROCE, variant: 0, cores: 1 },
-    Litmus { name: "buffering_quiet_mapped", kernel: "st_buffering", engine: MAPPED, variant: 0, cores: 1 },
-    Litmus { name: "buffering_quiet_roce", kernel: "st_buffering", engine: ROCE, variant: 0, cores: 1 },
-    Litmus { name: "witness_put_flag_mapped", kernel: "st_message", engine: MAPPED, variant: 1, cores: 1 },
+    Litmus {
+        name: "put_fence_flag_mapped",
+        kernel: "st_message",
+        engine: MAPPED,
+        variant: 0,
+        cores: 1,
+    },
+    Litmus {
+        name: "put_fence_flag_roce",
+        kernel: "st_message",
+        engine: ROCE,
+        variant: 0,
+        cores: 1,
+    },
+    Litmus {
+        name: "one_queue_pair_in_order",
+        kernel: "st_message",
+        engine: ROCE,
+        variant: 1,
+        cores: 1,
+    },
+    Litmus {
+        name: "put_signal_mapped",
+        kernel: "st_message",
+        engine: MAPPED,
+        variant: 2,
+        cores: 1,
+    },
+    Litmus {
+        name: "put_signal_roce",
+        kernel: "st_message",
+        engine: ROCE,
+        variant: 2,
+        cores: 1,
+    },
+    Litmus {
+        name: "put_quiet_atomic_mapped",
+        kernel: "st_message",
+        engine: MAPPED,
+        variant: 3,
+        cores: 1,
+    },
+    Litmus {
+        name: "put_quiet_atomic_roce",
+        kernel: "st_message",
+        engine: ROCE,
+        variant: 3,
+        cores: 1,
+    },
+    Litmus {
+        name: "mapped_fence_roce",
+        kernel: "st_message",
+        engine: MAPPED,
+        variant: 4,
+        cores: 1,
+    },
+    Litmus {
+        name: "roce_fence_mapped",
+        kernel: "st_message",
+        engine: ROCE,
+        variant: 6,
+        cores: 1,
+    },
+    Litmus {
+        name: "two_cores_quiet",
+        kernel: "st_message",
+        engine: ROCE,
+        variant: 8,
+        cores: 2,
+    },
+    Litmus {
+        name: "put_signal_ub_mapped",
+        kernel: "st_message",
+        engine: MAPPED,
+        variant: 10,
+        cores: 1,
+    },
+    Litmus {
+        name: "put_signal_ub_roce",
+        kernel: "st_message",
+        engine: ROCE,
+        variant: 10,
+        cores: 1,
+    },
+    Litmus {
+        name: "put_fence_pe_signal_mapped",
+        kernel: "st_message",
+        engine: MAPPED,
+        variant: 11,
+        cores: 1,
+    },
+    Litmus {
+        name: "put_fence_pe_signal_roce",
+        kernel: "st_message",
+        engine: ROCE,
+        variant: 11,
+        cores: 1,
+    },
+    Litmus {
+        name: "open_read_fence",
+        kernel: "st_open_read",
+        engine: ROCE,
+        variant: 0,
+        cores: 1,
+    },
+    Litmus {
+        name: "buffering_quiet_mapped",
+        kernel: "st_buffering",
+        engine: MAPPED,
+        variant: 0,
+        cores: 1,
+    },
+    Litmus {
+        name: "buffering_quiet_roce",
+        kernel: "st_buffering",
+        engine: ROCE,
+        variant: 0,
+        cores: 1,
+    },
+    Litmus {
+        name: "witness_put_flag_mapped",
+        kernel: "st_message",
+        engine: MAPPED,
+        variant: 1,
+        cores: 1,
+    },
     // One core's mapped data and roce flag both go through its MTE3 queue, in order; the witness takes two cores.
-    Litmus { name: "mapped_then_roce_by_one_core", kernel: "st_message", engine: MAPPED, variant: 5, cores: 1 },
-    Litmus { name: "mapped_quiet_roce_two_cores", kernel: "st_message", engine: MAPPED, variant: 12, cores: 2 },
-    Litmus { name: "witness_mapped_roce", kernel: "st_message", engine: MAPPED, variant: 13, cores: 2 },
-    Litmus { name: "witness_roce_mapped", kernel: "st_message", engine: ROCE, variant: 7, cores: 1 },
-    Litmus { name: "witness_two_cores", kernel: "st_message", engine: ROCE, variant: 9, cores: 2 },
-    Litmus { name: "witness_open_read", kernel: "st_open_read", engine: ROCE, variant: 1, cores: 1 },
-    Litmus { name: "witness_buffering_roce", kernel: "st_buffering", engine: ROCE, variant: 1, cores: 1 },
+    Litmus {
+        name: "mapped_then_roce_by_one_core",
+        kernel: "st_message",
+        engine: MAPPED,
+        variant: 5,
+        cores: 1,
+    },
+    Litmus {
+        name: "mapped_quiet_roce_two_cores",
+        kernel: "st_message",
+        engine: MAPPED,
+        variant: 12,
+        cores: 2,
+    },
+    Litmus {
+        name: "witness_mapped_roce",
+        kernel: "st_message",
+        engine: MAPPED,
+        variant: 13,
+        cores: 2,
+    },
+    Litmus {
+        name: "witness_roce_mapped",
+        kernel: "st_message",
+        engine: ROCE,
+        variant: 7,
+        cores: 1,
+    },
+    Litmus {
+        name: "witness_two_cores",
+        kernel: "st_message",
+        engine: ROCE,
+        variant: 9,
+        cores: 2,
+    },
+    Litmus {
+        name: "witness_open_read",
+        kernel: "st_open_read",
+        engine: ROCE,
+        variant: 1,
+        cores: 1,
+    },
+    Litmus {
+        name: "witness_buffering_roce",
+        kernel: "st_buffering",
+        engine: ROCE,
+        variant: 1,
+        cores: 1,
+    },
 ];
 
 /// All litmus tests, between PE 0 and PE 1. The chaos seed belongs to the process, so a seed is a job.
@@ -318,22 +515,43 @@ fn litmus(s: &Stand) -> Result<()> {
     for test in LITMUS {
         s.clear()?;
         s.world.barrier_all()?;
-        let nmk = if test.kernel == "st_buffering" { [rounds, 0, test.variant] } else { [n, rounds, test.variant] };
+        let nmk = if test.kernel == "st_buffering" {
+            [rounds, 0, test.variant]
+        } else {
+            [n, rounds, test.variant]
+        };
         s.start(test.kernel, test.cores, (0, 0), test.engine, 1, nmk)?;
         let broken = if test.kernel == "st_buffering" {
             let words = s.results(0, rounds as usize + 1)?;
-            ensure!(words[rounds as usize] == 0, "{}: error {}", test.name, words[rounds as usize]);
-            let all = s.world.exchange(bytemuck::cast_slice(&words[..rounds as usize]))?;
+            ensure!(
+                words[rounds as usize] == 0,
+                "{}: error {}",
+                test.name,
+                words[rounds as usize]
+            );
+            let all = s
+                .world
+                .exchange(bytemuck::cast_slice(&words[..rounds as usize]))?;
             let parts: Vec<Vec<u64>> = all.iter().map(|part| words_of(part)).collect();
             // Round i: not both PEs may have read their own word from before the other's write of that round.
-            (0..rounds).filter(|&i| parts[..2].iter().all(|seen| seen[i as usize] <= i)).count() as u64
+            (0..rounds)
+                .filter(|&i| parts[..2].iter().all(|seen| seen[i as usize] <= i))
+                .count() as u64
         } else {
             let words = s.results(0, 3)?;
             ensure!(words[2] == 0, "{}: error {}", test.name, words[2]);
             // The receiver counts in message passing, PE 0 in the open READ; the other PE leaves zeros.
             let all = s.world.exchange(bytemuck::cast_slice(&words[..2]))?;
-            let sums = all.iter().map(|part| words_of(part)).fold([0, 0], |sum, part| [sum[0] + part[0], sum[1] + part[1]]);
-            ensure!(sums[1] == rounds, "{}: {} rounds of {rounds}", test.name, sums[1]);
+            let sums = all
+                .iter()
+                .map(|part| words_of(part))
+                .fold([0, 0], |sum, part| [sum[0] + part[0], sum[1] + part[1]]);
+            ensure!(
+                sums[1] == rounds,
+                "{}: {} rounds of {rounds}",
+                test.name,
+                sums[1]
+            );
             sums[0]
         };
         print(test.name, broken);
@@ -390,7 +608,11 @@ fn fault(s: &Stand) -> Result<()> {
     let m: u64 = s.get("m", 0)?;
     let blocks: u32 = s.get("blocks", 1)?;
     let a_offset: u64 = s.get("a_offset", 0)?;
-    let result = if s.me() == 0 { s.launch_at("st_fault", blocks, (a_offset, 0), s.next(), [n, m, k]) } else { Ok(()) };
+    let result = if s.me() == 0 {
+        s.launch_at("st_fault", blocks, (a_offset, 0), s.next(), [n, m, k])
+    } else {
+        Ok(())
+    };
     match result {
         Ok(()) => print("result", "ok"),
         Err(error) => print("result", format!("{error:#}").replace('\n', " ")),
@@ -404,8 +626,15 @@ fn fault(s: &Stand) -> Result<()> {
 
 /// A failed request breaks the queue pair; recover makes the device whole again.
 fn recover(s: &Stand) -> Result<()> {
-    let bad = if s.me() == 0 { s.launch_at("st_fault", 1, (0, 0), s.next(), [u64::MAX / 2, 0, 0]) } else { Ok(()) };
-    print("first", bad.map_or_else(|e| e.to_string(), |()| "ok".into()));
+    let bad = if s.me() == 0 {
+        s.launch_at("st_fault", 1, (0, 0), s.next(), [u64::MAX / 2, 0, 0])
+    } else {
+        Ok(())
+    };
+    print(
+        "first",
+        bad.map_or_else(|e| e.to_string(), |()| "ok".into()),
+    );
     s.world.barrier_all()?;
     s.world.recover()?;
     s.world.barrier_all()?;

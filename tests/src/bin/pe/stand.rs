@@ -28,7 +28,9 @@ pub struct Stand {
 impl Stand {
     pub fn new(args: HashMap<String, String>) -> Result<Stand> {
         let number = |key: &str, default: usize| -> Result<usize> {
-            args.get(key).map_or(Ok(default), |text| text.parse().with_context(|| format!("{key}={text}")))
+            args.get(key).map_or(Ok(default), |text| {
+                text.parse().with_context(|| format!("{key}={text}"))
+            })
         };
         let bytes = number("bytes", 1 << 20)?;
         let cores = number("cores", 1)? as u32;
@@ -44,7 +46,16 @@ impl Stand {
         let out = world.alloc::<u64>(OUT_WORDS)?;
         world.enable_device(cores)?;
         let module = world.load(&kernels::SELFTEST)?;
-        let stand = Stand { world, module, args, a, b, out, cores, engine };
+        let stand = Stand {
+            world,
+            module,
+            args,
+            a,
+            b,
+            out,
+            cores,
+            engine,
+        };
         stand.clear()?;
         stand.world.barrier_all()?;
         Ok(stand)
@@ -55,7 +66,9 @@ impl Stand {
     where
         T::Err: std::error::Error + Send + Sync + 'static,
     {
-        self.args.get(key).map_or(Ok(default), |text| text.parse().with_context(|| format!("{key}={text}")))
+        self.args.get(key).map_or(Ok(default), |text| {
+            text.parse().with_context(|| format!("{key}={text}"))
+        })
     }
 
     /// Zeroes all three buffers of this PE.
@@ -85,17 +98,38 @@ impl Stand {
     }
 
     /// Launches `kernel` on `blocks` cores with buffers at offsets of a and b, and waits for it.
-    pub fn launch_at(&self, kernel: &str, blocks: u32, at: (u64, u64), pe: u64, nmk: [u64; 3]) -> Result<(), npushmem::Error> {
+    pub fn launch_at(
+        &self,
+        kernel: &str,
+        blocks: u32,
+        at: (u64, u64),
+        pe: u64,
+        nmk: [u64; 3],
+    ) -> Result<(), npushmem::Error> {
         self.start(kernel, blocks, at, self.engine, pe, nmk)
     }
 
     /// Launches `kernel` on all comm cores with an engine of its own.
-    pub fn launch_engine(&self, kernel: &str, engine: u64, pe: u64, nmk: [u64; 3]) -> Result<(), npushmem::Error> {
+    pub fn launch_engine(
+        &self,
+        kernel: &str,
+        engine: u64,
+        pe: u64,
+        nmk: [u64; 3],
+    ) -> Result<(), npushmem::Error> {
         self.start(kernel, self.cores, (0, 0), engine, pe, nmk)
     }
 
     /// Launches `kernel` with everything chosen, and waits for it.
-    pub fn start(&self, kernel: &str, blocks: u32, at: (u64, u64), engine: u64, pe: u64, nmk: [u64; 3]) -> Result<(), npushmem::Error> {
+    pub fn start(
+        &self,
+        kernel: &str,
+        blocks: u32,
+        at: (u64, u64),
+        engine: u64,
+        pe: u64,
+        nmk: [u64; 3],
+    ) -> Result<(), npushmem::Error> {
         let function = self.module.function(kernel)?;
         let args = Args::new()
             .ctx()
@@ -112,7 +146,14 @@ impl Stand {
     }
 
     /// Launches `kernel` on all comm cores.
-    pub fn launch(&self, kernel: &str, pe: u64, n: u64, m: u64, k: u64) -> Result<(), npushmem::Error> {
+    pub fn launch(
+        &self,
+        kernel: &str,
+        pe: u64,
+        n: u64,
+        m: u64,
+        k: u64,
+    ) -> Result<(), npushmem::Error> {
         self.launch_at(kernel, self.cores, (0, 0), pe, [n, m, k])
     }
 
@@ -125,7 +166,14 @@ impl Stand {
 
     pub fn end(self) -> Result<()> {
         self.world.barrier_all()?;
-        let Stand { world, module, a, b, out, .. } = self;
+        let Stand {
+            world,
+            module,
+            a,
+            b,
+            out,
+            ..
+        } = self;
         drop((module, a, b, out));
         world.finalize()?;
         Ok(())
