@@ -35,4 +35,5 @@ abi-check: setup
 
 # Prints figures of this machine as ratios to its bare limits, taken in one run.
 bench: setup
+	$(CARGO) build -q --release --locked -p npushmem-cli
 	$(CARGO) run -q --release --locked -p npushmem-bench
