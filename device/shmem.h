@@ -151,6 +151,20 @@ __aicore__ inline void shmem_putmem_nbi(__gm__ void* dst, const __gm__ void* src
 __aicore__ inline void shmem_getmem(__gm__ void* dst, const __gm__ void* src, uint64_t bytes, int pe);
 __aicore__ inline void shmem_getmem_nbi(__gm__ void* dst, const __gm__ void* src, uint64_t bytes, int pe);
 
+/* n blocks of `block` elements (1 for iput and iget), whose starts lie dst_stride and src_stride elements apart; strides are at least
+ * `block`. Complete as put and get. Mapped, a call moves many blocks at once; by roce each block is a request of its own, all rung together.
+ * Errors: SHMEM_E_USAGE (strides), _SOURCE. */
+template <typename T>
+__aicore__ inline void shmem_iput(__gm__ T* dst, const __gm__ T* src, int64_t dst_stride, int64_t src_stride, uint64_t n, int pe);
+template <typename T>
+__aicore__ inline void shmem_iget(__gm__ T* dst, const __gm__ T* src, int64_t dst_stride, int64_t src_stride, uint64_t n, int pe);
+template <typename T>
+__aicore__ inline void shmem_ibput(__gm__ T* dst, const __gm__ T* src, int64_t dst_stride, int64_t src_stride, uint64_t block, uint64_t n,
+                                   int pe);
+template <typename T>
+__aicore__ inline void shmem_ibget(__gm__ T* dst, const __gm__ T* src, int64_t dst_stride, int64_t src_stride, uint64_t block, uint64_t n,
+                                   int pe);
+
 /* One value of 1, 2, 4 or 8 bytes, aligned; exactly its bytes are written, so neighbours in its line are safe. p rings at once.
  * Errors: SHMEM_E_ALIGN. */
 template <typename T>
@@ -198,6 +212,23 @@ template <typename T>
 __aicore__ inline void shmem_wait_until(const __gm__ T* ivar, int cmp, shmem_same<T> value);
 template <typename T>
 __aicore__ inline int shmem_test(const __gm__ T* ivar, int cmp, shmem_same<T> value);
+
+/* The same on n variables. Those whose status is not 0 take no part; `status` may be nullptr. all: until each one holds in one look; any:
+ * until one does, returns its index, SHMEM_NONE when none takes part; some: until at least one does, fills `indices` with those that do and
+ * returns how many. test looks once: all 1 or 0, any an index or SHMEM_NONE, some a number. _vector takes a list of values, one each.
+ * status (int32_t), indices (uint64_t) and values (T) are lists in GM, in UB (LocalTensor) or in the kernel's own storage. One time limit
+ * covers the whole wait. After an error: 1 (all), SHMEM_NONE (any), 0 (some).
+ *   wait_until_all, wait_until_any  (ivars, n, status, cmp, value)             wait_until_some  (ivars, n, indices, status, cmp, value)
+ *   wait_until_all_vector, ...      (ivars, n, status, cmp, values)            wait_until_some_vector (ivars, n, indices, status, cmp, values)
+ *   test_all, test_any, test_some, and _vector: as these */
+#define SHMEM_NONE (~uint64_t(0)) /* no index: the standard's SIZE_MAX */
+template <typename T, typename Status>
+__aicore__ inline void shmem_wait_until_all(const __gm__ T* ivars, uint64_t n, Status status, int cmp, shmem_same<T> value);
+template <typename T, typename Status>
+__aicore__ inline uint64_t shmem_wait_until_any(const __gm__ T* ivars, uint64_t n, Status status, int cmp, shmem_same<T> value);
+template <typename T, typename Indices, typename Status>
+__aicore__ inline uint64_t shmem_wait_until_some(const __gm__ T* ivars, uint64_t n, Indices indices, Status status, int cmp,
+                                                 shmem_same<T> value);
 
 /* --- Atomics (OpenSHMEM 1.6, Atomic Memory Operations) ---------------------------------------------------------------------------- */
 
@@ -260,10 +291,12 @@ __aicore__ inline void shmem_sync_all();
 __aicore__ inline void shmem_sync_pe(int pe);
 
 /* --- Typed names ---------------------------------------------------------------------------------------------------------------------
- * shmem_TYPE_put, get, put_nbi, get_nbi, put_signal, put_signal_nbi     all rows of types.h
+ * shmem_TYPE_put, get, put_nbi, get_nbi, put_signal, put_signal_nbi,
+ *            iput, iget, ibput, ibget                                   all rows of types.h
  * shmem_TYPE_p, g                                                       types passed by value
- * shmem_TYPE_wait_until, test, atomic_*                                 32- and 64-bit integers
- * shmem_put8 ... shmem_put128, and get, nbi                             sizes in bits
+ * shmem_TYPE_wait_until, test, their _all _any _some and _vector,
+ *            atomic_*                                                   32- and 64-bit integers
+ * shmem_put8 ... shmem_put128, and get, nbi, signal, iput, ibput, ...   sizes in bits
  * They forward to the templates above; impl/typed.h makes them. */
 
 #include "impl/attach.h"

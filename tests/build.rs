@@ -1,5 +1,5 @@
 //! Compiles the test kernels for every target that this machine can build.
 
 fn main() -> anyhow::Result<()> {
-    npushmem_build::Kernels::new().source("kernels/host.cpp").source("kernels/selftest.cpp").compile()
+    npushmem_build::Kernels::new().source("kernels/host.cpp").source("kernels/selftest.cpp").source("kernels/breadth.cpp").compile()
 }

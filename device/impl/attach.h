@@ -8,6 +8,8 @@
 #define SHMEM_IMPL_ATTACH_H
 
 #include "collect.h"
+#include "many.h"
+#include "strided.h"
 
 namespace shmem_impl {
 

@@ -88,6 +88,22 @@ __aicore__ inline void copy_out(uint64_t gm, const AscendC::LocalTensor<uint8_t>
   AscendC::DataCopyPad(target, ub, block);
 }
 
+/* Many blocks of the same length at once (at most 4095 of at most 2097151 bytes). In GM `gap` bytes lie between the end of a block and the
+ * next one; in UB each block starts at the next 32-byte boundary. */
+__aicore__ inline void copy_in_blocks(const AscendC::LocalTensor<uint8_t>& ub, uint64_t gm, uint32_t bytes, uint32_t count, uint32_t gap) {
+  AscendC::GlobalTensor<uint8_t> source;
+  source.SetGlobalBuffer(reinterpret_cast<__gm__ uint8_t*>(gm), uint64_t(bytes) + uint64_t(count - 1) * (uint64_t(bytes) + gap));
+  AscendC::DataCopyExtParams block{static_cast<uint16_t>(count), bytes, gap, 0, 0};
+  AscendC::DataCopyPadExtParams<uint8_t> pad{false, 0, 0, 0};
+  AscendC::DataCopyPad(ub, source, block, pad);
+}
+__aicore__ inline void copy_out_blocks(uint64_t gm, const AscendC::LocalTensor<uint8_t>& ub, uint32_t bytes, uint32_t count, uint32_t gap) {
+  AscendC::GlobalTensor<uint8_t> target;
+  target.SetGlobalBuffer(reinterpret_cast<__gm__ uint8_t*>(gm), uint64_t(bytes) + uint64_t(count - 1) * (uint64_t(bytes) + gap));
+  AscendC::DataCopyExtParams block{static_cast<uint16_t>(count), bytes, 0, gap, 0};
+  AscendC::DataCopyPad(target, ub, block);
+}
+
 /* --- ordering points ---------------------------------------------------------------------------------------------------------- */
 
 /* Copies issued to MTE3 from here on start after the MTE2 copies issued before (GM -> UB -> GM through one tile). */

@@ -28,6 +28,32 @@
 SHMEM_RMA_TYPES(SHMEM_DEFINE_RMA)
 #undef SHMEM_DEFINE_RMA
 
+/* shmem_float_iput (BEFORE float_) and shmem_iput32 (AFTER 32). */
+#define SHMEM_DEFINE_STRIDED(BEFORE, AFTER, TYPE, BYTES)                                                                                   \
+  __aicore__ inline void shmem_##BEFORE##iput##AFTER(__gm__ TYPE* dst, const __gm__ TYPE* src, int64_t dst_stride, int64_t src_stride,     \
+                                                     uint64_t n, int pe) {                                                                \
+    shmem_impl::strided(SHMEM_OP_PUT, dst, src, dst_stride, src_stride, 1, n, BYTES, pe, true);                                           \
+  }                                                                                                                                       \
+  __aicore__ inline void shmem_##BEFORE##iget##AFTER(__gm__ TYPE* dst, const __gm__ TYPE* src, int64_t dst_stride, int64_t src_stride,     \
+                                                     uint64_t n, int pe) {                                                                \
+    shmem_impl::strided(SHMEM_OP_GET, dst, src, dst_stride, src_stride, 1, n, BYTES, pe, true);                                           \
+  }                                                                                                                                       \
+  __aicore__ inline void shmem_##BEFORE##ibput##AFTER(__gm__ TYPE* dst, const __gm__ TYPE* src, int64_t dst_stride, int64_t src_stride,    \
+                                                      uint64_t block, uint64_t n, int pe) {                                               \
+    shmem_impl::strided(SHMEM_OP_PUT, dst, src, dst_stride, src_stride, block, n, BYTES, pe, true);                                       \
+  }                                                                                                                                       \
+  __aicore__ inline void shmem_##BEFORE##ibget##AFTER(__gm__ TYPE* dst, const __gm__ TYPE* src, int64_t dst_stride, int64_t src_stride,    \
+                                                      uint64_t block, uint64_t n, int pe) {                                               \
+    shmem_impl::strided(SHMEM_OP_GET, dst, src, dst_stride, src_stride, block, n, BYTES, pe, true);                                       \
+  }
+#define SHMEM_DEFINE_STRIDED_TYPE(NAME, TYPE) SHMEM_DEFINE_STRIDED(NAME##_, , TYPE, sizeof(TYPE))
+#define SHMEM_DEFINE_STRIDED_SIZE(BITS, BYTES) SHMEM_DEFINE_STRIDED(, BITS, void, BYTES)
+SHMEM_RMA_TYPES(SHMEM_DEFINE_STRIDED_TYPE)
+SHMEM_SIZES(SHMEM_DEFINE_STRIDED_SIZE)
+#undef SHMEM_DEFINE_STRIDED_SIZE
+#undef SHMEM_DEFINE_STRIDED_TYPE
+#undef SHMEM_DEFINE_STRIDED
+
 #define SHMEM_DEFINE_VALUE(NAME, TYPE)                                                                            \
   __aicore__ inline void shmem_##NAME##_p(__gm__ TYPE* dst, TYPE value, int pe) { shmem_p<TYPE>(dst, value, pe); } \
   __aicore__ inline TYPE shmem_##NAME##_g(const __gm__ TYPE* src, int pe) { return shmem_g<TYPE>(src, pe); }
@@ -56,6 +82,46 @@ SHMEM_VALUE_TYPES(SHMEM_DEFINE_VALUE)
 SHMEM_AMO_TYPES(SHMEM_DEFINE_AMO)
 #undef SHMEM_DEFINE_AMO
 
+/* VALUE: one value, or (suffix _vector) a list with a value each. */
+#define SHMEM_DEFINE_MANY(NAME, TYPE, SUFFIX, TEMPLATE, VALUE)                                                                             \
+  template <typename Status TEMPLATE>                                                                                                     \
+  __aicore__ inline void shmem_##NAME##_wait_until_all##SUFFIX(const __gm__ TYPE* ivars, uint64_t n, Status status, int cmp, VALUE v) {    \
+    shmem_wait_until_all##SUFFIX<TYPE>(ivars, n, status, cmp, v);                                                                         \
+  }                                                                                                                                       \
+  template <typename Status TEMPLATE>                                                                                                     \
+  __aicore__ inline uint64_t shmem_##NAME##_wait_until_any##SUFFIX(const __gm__ TYPE* ivars, uint64_t n, Status status, int cmp,           \
+                                                                   VALUE v) {                                                             \
+    return shmem_wait_until_any##SUFFIX<TYPE>(ivars, n, status, cmp, v);                                                                  \
+  }                                                                                                                                       \
+  template <typename Indices, typename Status TEMPLATE>                                                                                   \
+  __aicore__ inline uint64_t shmem_##NAME##_wait_until_some##SUFFIX(const __gm__ TYPE* ivars, uint64_t n, Indices indices, Status status,  \
+                                                                    int cmp, VALUE v) {                                                   \
+    return shmem_wait_until_some##SUFFIX<TYPE>(ivars, n, indices, status, cmp, v);                                                        \
+  }                                                                                                                                       \
+  template <typename Status TEMPLATE>                                                                                                     \
+  __aicore__ inline int shmem_##NAME##_test_all##SUFFIX(const __gm__ TYPE* ivars, uint64_t n, Status status, int cmp, VALUE v) {           \
+    return shmem_test_all##SUFFIX<TYPE>(ivars, n, status, cmp, v);                                                                        \
+  }                                                                                                                                       \
+  template <typename Status TEMPLATE>                                                                                                     \
+  __aicore__ inline uint64_t shmem_##NAME##_test_any##SUFFIX(const __gm__ TYPE* ivars, uint64_t n, Status status, int cmp, VALUE v) {      \
+    return shmem_test_any##SUFFIX<TYPE>(ivars, n, status, cmp, v);                                                                        \
+  }                                                                                                                                       \
+  template <typename Indices, typename Status TEMPLATE>                                                                                   \
+  __aicore__ inline uint64_t shmem_##NAME##_test_some##SUFFIX(const __gm__ TYPE* ivars, uint64_t n, Indices indices, Status status,        \
+                                                              int cmp, VALUE v) {                                                         \
+    return shmem_test_some##SUFFIX<TYPE>(ivars, n, indices, status, cmp, v);                                                              \
+  }
+#define SHMEM_NOTHING
+#define SHMEM_LIST_TEMPLATE , typename Values
+#define SHMEM_DEFINE_MANY_OF(NAME, TYPE)                        \
+  SHMEM_DEFINE_MANY(NAME, TYPE, , SHMEM_NOTHING, TYPE)          \
+  SHMEM_DEFINE_MANY(NAME, TYPE, _vector, SHMEM_LIST_TEMPLATE, Values)
+SHMEM_AMO_TYPES(SHMEM_DEFINE_MANY_OF)
+#undef SHMEM_DEFINE_MANY_OF
+#undef SHMEM_LIST_TEMPLATE
+#undef SHMEM_NOTHING
+#undef SHMEM_DEFINE_MANY
+
 #define SHMEM_DEFINE_SIZE(BITS, BYTES)                                                                                            \
   __aicore__ inline void shmem_put##BITS(__gm__ void* dst, const __gm__ void* src, uint64_t n, int pe) {                          \
     shmem_impl::put_elements(dst, src, n, BYTES, pe, true);                                                                       \
@@ -68,6 +134,14 @@ SHMEM_AMO_TYPES(SHMEM_DEFINE_AMO)
   }                                                                                                                               \
   __aicore__ inline void shmem_get##BITS##_nbi(__gm__ void* dst, const __gm__ void* src, uint64_t n, int pe) {                    \
     shmem_impl::get_elements(dst, src, n, BYTES, pe, false);                                                                      \
+  }                                                                                                                               \
+  __aicore__ inline void shmem_put##BITS##_signal(__gm__ void* dst, const __gm__ void* src, uint64_t n, __gm__ uint64_t* sig,     \
+                                                  uint64_t value, int op, int pe) {                                               \
+    shmem_impl::put_signal_elements(dst, src, n, BYTES, sig, value, op, pe, true);                                                \
+  }                                                                                                                               \
+  __aicore__ inline void shmem_put##BITS##_signal_nbi(__gm__ void* dst, const __gm__ void* src, uint64_t n, __gm__ uint64_t* sig, \
+                                                      uint64_t value, int op, int pe) {                                           \
+    shmem_impl::put_signal_elements(dst, src, n, BYTES, sig, value, op, pe, false);                                               \
   }
 SHMEM_SIZES(SHMEM_DEFINE_SIZE)
 #undef SHMEM_DEFINE_SIZE
