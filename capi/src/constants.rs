@@ -89,7 +89,7 @@ constants! {
     SHMEM_ALLTOALLS_SYNC_SIZE: c_int = SYNC_LONGS;
     /// Elements of a pWrk array at least.
     SHMEM_REDUCE_MIN_WRKDATA_SIZE: c_int = 16;
-    /// Hint of shmem_malloc_with_hints, an extension: no barrier at the end. Declared in shmemx.h as SHMEMX_MALLOC_NO_BARRIER.
+    /// An extension (hint of shmem_malloc_with_hints): no barrier at the end.
     SHMEM_MALLOC_NO_BARRIER: c_long = 1 << 30;
 }
 

@@ -1,0 +1,2 @@
+/* mpp/pshmem.h: where older programs look for pshmem.h (deprecated). */
+#include "../pshmem.h"

@@ -1,0 +1,2 @@
+/* mpp/shmemx.h: where older programs look for shmemx.h (deprecated). */
+#include "../shmemx.h"
