@@ -147,6 +147,25 @@ impl World {
         Ok((heap, series, vector_cores, device, runner))
     }
 
+    /// The heap of PE `pe` as mapped into this process: first address and bytes, the library's own area included; `None` when it is not
+    /// mapped, or `pe` is outside the job. What offset 0 of a [`SymBuf`] counts from.
+    pub fn heap_of(&self, pe: u32) -> Option<(u64, u64)> {
+        let peer = self.heap.peers().get(pe as usize)?;
+        (peer.mapped != 0).then_some((peer.mapped, self.heap.size()))
+    }
+
+    /// Has `watcher` called once, from a thread of the library, when a PE dies or ends with an error: with its number (`None`: the job's
+    /// store went away) and the reason. At once, if that has happened already. Never called in a job of one PE.
+    pub fn watch_death(&self, watcher: impl FnOnce(Option<u32>, &str) + Send + 'static) {
+        self.bootstrap
+            .watch(Box::new(move |death| watcher(death.pe, &death.reason)));
+    }
+
+    /// Tells the other PEs that this one ends, and why, without waiting for anybody. The process should end next.
+    pub fn abort(&self, reason: &str) {
+        self.bootstrap.abort(reason);
+    }
+
     /// Number of this PE (OpenSHMEM 1.6, 9.1 `shmem_my_pe`).
     pub fn my_pe(&self) -> u32 {
         self.bootstrap.identity().pe
@@ -481,9 +500,7 @@ impl World {
         } = &mut *inner;
         let result = runner.wait(&self.bootstrap, transport.as_ref(), &self.config);
         drop(inner);
-        for line in runtime::sim_diagnostics(self.device.api().kind()) {
-            tracing::warn!("emulated NPU: {line}");
-        }
+        tell_diagnostics(self.device.api().kind());
         result
     }
 
@@ -636,6 +653,7 @@ impl World {
         self.end(reason.as_deref());
         let dropped = self.device.api().clone();
         drop(self);
+        tell_diagnostics(dropped.kind());
         waited?;
         met?;
         match dropped.take_dropped() {
@@ -701,6 +719,13 @@ impl World {
     /// The latest error that a kernel of this PE recorded, if [`World::synchronize`] returned one.
     pub fn last_device_error(&self) -> Option<DeviceError> {
         self.lock().runner.last_error()
+    }
+}
+
+/// Prints what the emulated NPU noticed and no call returned, each line once.
+fn tell_diagnostics(kind: Kind) {
+    for line in runtime::sim_diagnostics(kind) {
+        tracing::warn!("emulated NPU: {line}");
     }
 }
 

@@ -17,6 +17,8 @@ use super::wire::{self, Decoder, Label, Message};
 const RETRY: Duration = Duration::from_millis(20);
 /// How much longer than its deadline a PE waits for the store's own word on it.
 const GRACE: Duration = Duration::from_secs(5);
+/// Most letters of the reason for which a PE ends.
+const MAX_REASON: usize = 1000;
 /// Longest blocking write to the store.
 const WRITE_TIME: Duration = Duration::from_secs(10);
 
@@ -138,7 +140,12 @@ struct State {
     death: Option<Death>,
     /// Set before this side closes, so that the end of the stream is no news.
     leaving: bool,
+    /// Called once, in the reader's thread, with the first death.
+    watcher: Option<Watcher>,
 }
+
+/// What is called when a PE dies.
+pub type Watcher = Box<dyn FnOnce(&Death) + Send>;
 
 #[derive(Default)]
 struct Shared {
@@ -348,6 +355,27 @@ impl Client {
         self.shared.lock().death.clone()
     }
 
+    /// Has `watcher` called with the first death, from the thread that reads the store's messages; at once, if there was one.
+    pub fn watch(&self, watcher: Watcher) {
+        let mut state = self.shared.lock();
+        match state.death.clone() {
+            Some(death) => {
+                drop(state);
+                watcher(&death);
+            }
+            None => state.watcher = Some(watcher),
+        }
+    }
+
+    /// Tells the others that this PE ends with an error. The connection stays; the process should end next.
+    pub fn abort(&self, reason: &str) {
+        self.shared.lock().leaving = true;
+        let reason = reason.chars().take(MAX_REASON).collect();
+        if let Err(reason) = self.send(&Message::Abort { reason }) {
+            tracing::debug!("the last word did not reach the job's store: {reason}");
+        }
+    }
+
     /// Leaves: in peace, or with an error that the others are told.
     pub fn leave(&mut self, error: Option<&str>) {
         let Some(reader) = self.reader.take() else {
@@ -357,7 +385,7 @@ impl Client {
         let message = match error {
             None => Message::Bye,
             Some(reason) => Message::Abort {
-                reason: reason.chars().take(1000).collect(),
+                reason: reason.chars().take(MAX_REASON).collect(),
             },
         };
         if let Err(reason) = self.send(&message) {
@@ -420,7 +448,19 @@ fn read(mut stream: TcpStream, shared: &Shared) {
     if !state.leaving && state.death.is_none() {
         state.death = Some(Death { pe: None, reason });
     }
+    tell(state, shared);
+}
+
+/// Wakes who waits, and tells the watcher of a death, with the lock given back.
+fn tell(mut state: MutexGuard<'_, State>, shared: &Shared) {
     shared.changed.notify_all();
+    if state.leaving {
+        return;
+    }
+    if let (Some(death), Some(watcher)) = (state.death.clone(), state.watcher.take()) {
+        drop(state);
+        watcher(&death);
+    }
 }
 
 fn take(message: Message, shared: &Shared) {
@@ -439,5 +479,5 @@ fn take(message: Message, shared: &Shared) {
         }
         other => tracing::warn!("the job's store sent what only PEs send: {other:?}"),
     }
-    shared.changed.notify_all();
+    tell(state, shared);
 }

@@ -118,6 +118,20 @@ impl Bootstrap {
         self.client.as_ref().and_then(client::Client::death)
     }
 
+    /// Has `watcher` called with the first death, from a thread of the bootstrap. No effect in a job of one PE.
+    pub fn watch(&self, watcher: client::Watcher) {
+        if let Some(client) = &self.client {
+            client.watch(watcher);
+        }
+    }
+
+    /// Tells the others that this PE ends with an error; the process should end next.
+    pub fn abort(&self, reason: &str) {
+        if let Some(client) = &self.client {
+            client.abort(reason);
+        }
+    }
+
     /// Leaves the job: in peace, or with an error that the other PEs are told.
     ///
     /// A PE that serves the store stays until the others have left, because its process may end next; bounded by `NPUSHMEM_TIMEOUT`.

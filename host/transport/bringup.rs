@@ -129,8 +129,9 @@ impl Nic {
         if atomics {
             match Region::register(&self.library, self.handle, address, size, ACCESS_ATOMIC) {
                 Ok(region) => return Ok(region),
-                Err(error) => tracing::warn!(
-                    "the NIC does not register memory for remote atomics ({error}); registering it without: atomics will not work"
+                // The warning about atomics comes when all PEs know (mod.rs).
+                Err(error) => tracing::info!(
+                    "the NIC does not register memory for remote atomics ({error}); registering it without"
                 ),
             }
         }
@@ -262,7 +263,13 @@ impl Nic {
         for _ in &plan {
             let pair = match QueuePair::new(&self.library, self.handle, &shape) {
                 Err(error) if shape.inline > 0 && pairs.is_empty() => {
-                    tracing::warn!("the NIC makes no queue pairs for inline payloads ({error}); going on without");
+                    let text = format!("the NIC makes no queue pairs for inline payloads ({error}); going on without");
+                    // One line a job: NICs of one kind refuse alike.
+                    if me == 0 {
+                        tracing::warn!("{text}");
+                    } else {
+                        tracing::info!("{text}");
+                    }
                     shape.inline = 0;
                     QueuePair::new(&self.library, self.handle, &shape)
                 }

@@ -24,10 +24,13 @@ pub struct HccpError {
 impl std::fmt::Display for HccpError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} failed with {}", self.call, self.code)?;
-        if !self.message.is_empty() {
-            write!(f, ": {}", self.message)?;
+        // Some libraries begin the message with the name of the call.
+        let rest = self.message.strip_prefix(self.call);
+        let rest = rest.and_then(|rest| rest.strip_prefix(": "));
+        match rest.unwrap_or(&self.message) {
+            "" => Ok(()),
+            message => write!(f, ": {message}"),
         }
-        Ok(())
     }
 }
 

@@ -20,7 +20,7 @@ use crate::config::{size_text, AtomicDomain, Config, Engine};
 use crate::error::Error;
 use crate::heap::Heap;
 use crate::runtime::owners::{Device, DeviceBuffer};
-use crate::runtime::{open_hccp, Series};
+use crate::runtime::{self, open_hccp, Series};
 use bringup::{Endpoint, Links, Nic};
 pub use hccp::HccpError;
 use hccp::{QueueShape, Region};
@@ -274,14 +274,22 @@ impl Transport {
             scratch,
             nic,
         };
-        let atomics = domain == abi::SHMEM_DOMAIN_NIC && transport.try_atomics(site)?;
-        let all = site.bootstrap.gather(Label::Setup, &[u8::from(atomics)])?;
+        let refusal = match domain {
+            abi::SHMEM_DOMAIN_NIC => transport.try_atomics(site)?,
+            _ => None,
+        };
+        let all = site
+            .bootstrap
+            .gather(Label::Setup, &[u8::from(refusal.is_none())])?;
         if domain == abi::SHMEM_DOMAIN_NIC {
             match all.iter().position(|answer| answer.first() != Some(&1)) {
                 None => transport.context.flags |= abi::SHMEM_CTX_NIC_ATOMICS,
-                Some(pe) => tracing::warn!(
-                    "the NIC of PE {pe} does not execute atomics: everything else works, and an atomic in a kernel fails with an error"
+                // One line a job: from the first PE that knows why.
+                Some(pe) if pe == site.me() as usize => tracing::warn!(
+                    "the NIC of PE {pe} does not execute atomics ({}): everything else works, and an atomic in a kernel fails with an error",
+                    refusal.unwrap_or_default()
                 ),
+                Some(_) => {}
             }
         }
         transport.write(site)?;
@@ -289,10 +297,14 @@ impl Transport {
         Ok(transport)
     }
 
-    /// Whether this PE's NIC executes a fetch-add.
-    fn try_atomics(&mut self, site: &Site<'_>) -> Result<bool, Error> {
-        let Some(pair) = self.links.take_probe() else {
-            return Ok(self.heap_region.atomics());
+    /// Why this PE's NIC does not execute a fetch-add, if it does not.
+    fn try_atomics(&mut self, site: &Site<'_>) -> Result<Option<String>, Error> {
+        let pair = self.links.take_probe();
+        if !self.heap_region.atomics() {
+            return Ok(Some("it registers no memory for remote atomics".into()));
+        }
+        let Some(pair) = pair else {
+            return Ok(None);
         };
         let tables =
             Tables::new(site.device, 1, 1).map_err(Error::acl("allocating the probe's context"))?;
@@ -315,11 +327,12 @@ impl Transport {
             tables.write_context(context)
         };
         write().map_err(Error::acl("writing the probe's context"))?;
-        Ok(probe::fetch_add(
-            site,
-            &tables,
-            base + site.heap.probe_offset(),
-        ))
+        let result = probe::fetch_add(site, &tables, base + site.heap.probe_offset());
+        // What the NIC says about a probe is told by its result.
+        for line in runtime::sim_diagnostics(site.device.api().kind()) {
+            tracing::info!("during the probe of NIC atomics: {line}");
+        }
+        Ok(result.err())
     }
 
     /// Scratch memory of one queue pair, by table index.

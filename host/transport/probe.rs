@@ -13,33 +13,28 @@ use crate::runtime::{AclError, Kind, LaunchMode};
 use super::tables::Tables;
 use super::Site;
 
-/// True when the word at `address` was incremented.
-pub(super) fn fetch_add(site: &Site<'_>, tables: &Tables, address: u64) -> bool {
+/// Tries to increment the word at `address`; the error says why that did not work.
+pub(super) fn fetch_add(site: &Site<'_>, tables: &Tables, address: u64) -> Result<(), String> {
     let target = Target {
         sim: site.device.api().kind() == Kind::Sim,
         npu_arch: site.series.npu_arch(),
     };
     let Some(object) = object(target) else {
-        tracing::warn!("no probe kernel for {target}: NIC atomics count as missing; set NPUSHMEM_ATOMIC_PROBE=off to trust the registration");
-        return false;
+        return Err(format!("there is no probe kernel for {target}; set NPUSHMEM_ATOMIC_PROBE=off to trust the registration"));
     };
     match run(site, tables, address, object) {
-        Ok(1) => true,
+        Ok(1) => Ok(()),
         Ok(_) => {
             let record = tables
                 .read_errors()
                 .ok()
                 .and_then(|records| DeviceError::earliest(site.me(), &records));
-            match record {
-                Some(record) => tracing::info!("probe of NIC atomics: {}", record.cause()),
-                None => tracing::info!("probe of NIC atomics: the word did not change"),
-            }
-            false
+            Err(record.map_or_else(
+                || "a fetch-add left the word as it was".into(),
+                |record| format!("it was tried, and {}", record.cause()),
+            ))
         }
-        Err(error) => {
-            tracing::warn!("the probe of NIC atomics did not run: {error}");
-            false
-        }
+        Err(error) => Err(format!("the kernel that tries it did not run: {error}")),
     }
 }
 

@@ -1,0 +1,21 @@
+//! The OpenSHMEM C API: `libnpushmem.so`, for programs written against `shmem.h` (OpenSHMEM 1.6, and the deprecated routines it still lists).
+//!
+//! A C program dereferences symmetric addresses, so the symmetric heap here is always host memory (the library joins with
+//! `NPUSHMEM_RUNTIME=sim` whatever the environment says, and never enables a device). All PEs of a machine map one another's heap and
+//! static data: every transfer is loads and stores.
+//!
+//! Map: state.rs (the process's state, address translation), window.rs (where peers are mapped), statics.rs (symmetric static data), setup.rs,
+//! memory.rs, rma/, amo.rs, order.rs, signal.rs, context.rs, lock.rs; wait.rs, wait_until.rs, teams/, collectives/; table.rs (the types).
+//! Nothing here is for Rust programs: they use the `npushmem` crate.
+
+// Bodies of C routines: their callers keep the standard's contract, see entry.rs.
+#![allow(clippy::missing_safety_doc)]
+
+mod constants;
+mod entry;
+mod order;
+mod setup;
+mod state;
+mod statics;
+mod table;
+mod window;

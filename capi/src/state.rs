@@ -1,0 +1,368 @@
+//! The process's OpenSHMEM state: who it is, where everybody's symmetric memory is, the heap.
+//!
+//! Address translation is one addition: window.rs maps the memory of PE `pe` so that each of its symmetric objects, on the heap or static,
+//! lies `delta[pe]` bytes from this PE's own. Not here: how it came to be (setup.rs), collectives. Used by every routine.
+
+use std::collections::HashMap;
+use std::ffi::c_int;
+use std::io::Write as _;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use npushmem::{SymBuf, World};
+
+/// What the data path reads: one line of memory, written by init and finalize.
+#[repr(C, align(64))]
+pub(crate) struct Hot {
+    /// PEs of the job; 0 before init, after finalize, and while every call is to be checked (`SHMEM_DEBUG=1`): the slow path then decides.
+    n_pes: AtomicU32,
+    /// This PE; -1 outside init and finalize.
+    my_pe: AtomicI32,
+    /// By PE: distance of its symmetric memory from this PE's.
+    delta: AtomicPtr<isize>,
+}
+
+static HOT: Hot = Hot {
+    n_pes: AtomicU32::new(0),
+    my_pe: AtomicI32::new(-1),
+    delta: AtomicPtr::new(std::ptr::null_mut()),
+};
+
+/// What the inline functions of shmem.h read; its layout is part of their contract.
+#[repr(C)]
+pub(crate) struct FastTable {
+    /// [`FAST_VERSION`].
+    version: u32,
+    /// Bytes of this table, its end included.
+    bytes: u32,
+    /// PEs of the job.
+    n_pes: u32,
+    /// This PE.
+    my_pe: u32,
+    // Followed by `n_pes` distances (ptrdiff_t).
+}
+
+/// Version of [`FastTable`].
+const FAST_VERSION: u32 = 1;
+
+/// The table of the header's inline path; null: call the library (not initialised, or checking).
+#[unsafe(export_name = "shmemi_fast_v1")]
+static FAST: AtomicPtr<FastTable> = AtomicPtr::new(std::ptr::null_mut());
+
+static STATE: AtomicPtr<State> = AtomicPtr::new(std::ptr::null_mut());
+static DEBUG: AtomicBool = AtomicBool::new(false);
+
+/// A range of this process's own symmetric memory.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Segment {
+    /// First address.
+    pub(crate) base: usize,
+    /// Bytes.
+    pub(crate) len: usize,
+}
+
+impl Segment {
+    /// Whether all of `len` bytes at `addr` lie in it.
+    pub(crate) fn contains(&self, addr: usize, len: usize) -> bool {
+        let at = addr.wrapping_sub(self.base);
+        at < self.len && len <= self.len - at || (at == self.len && len == 0)
+    }
+}
+
+/// Everything that is not on the data path. Made by init; kept for the life of the process, because threads may still be looking.
+pub(crate) struct State {
+    pub(crate) my_pe: i32,
+    pub(crate) n_pes: i32,
+    /// The heap as the program sees it: user's part and the library's own.
+    pub(crate) heap: Segment,
+    /// The executable's writable data; empty when it is not symmetric.
+    pub(crate) statics: Segment,
+    /// By PE, as [`Hot::delta`].
+    pub(crate) delta: Box<[isize]>,
+    /// The table behind [`FAST`], in words.
+    fast: Box<[u64]>,
+    /// First address of the sync area here.
+    sync: usize,
+    /// Thread level given (`SHMEM_THREAD_...`).
+    pub(crate) thread_level: AtomicI32,
+    /// Calls of init minus calls of finalize.
+    pub(crate) references: AtomicI32,
+    world: Mutex<Option<World>>,
+    blocks: Mutex<HashMap<usize, SymBuf<u8>>>,
+}
+
+/// What init found out.
+pub(crate) struct Parts {
+    pub(crate) world: World,
+    pub(crate) heap: Segment,
+    /// Address of heap offset 0 as the program sees it.
+    pub(crate) statics: Segment,
+    pub(crate) delta: Box<[isize]>,
+    pub(crate) thread_level: c_int,
+}
+
+/// Bytes of the library's internal symmetric area (collectives, locks): [`State::sync_area`].
+pub(crate) fn sync_bytes(n_pes: u32) -> usize {
+    /// Room for data that collectives stage.
+    const STAGING: usize = 1 << 20;
+    /// Lines for flags, for each PE.
+    const LINES_PER_PE: usize = 64;
+    STAGING + 64 * LINES_PER_PE * n_pes as usize
+}
+
+impl State {
+    /// Publishes the state of an initialised process.
+    pub(crate) fn install(parts: Parts) -> Result<&'static State, npushmem::Error> {
+        let n_pes = parts.world.n_pes();
+        let my_pe = parts.world.my_pe();
+        let mut fast = vec![0u64; size_of::<FastTable>() / 8 + n_pes as usize];
+        fast[0] = u64::from(FAST_VERSION) | (fast.len() as u64 * 8) << 32;
+        fast[1] = u64::from(n_pes) | u64::from(my_pe) << 32;
+        for (to, from) in fast[2..].iter_mut().zip(&parts.delta) {
+            *to = *from as u64;
+        }
+        let sync = parts.world.alloc_zeroed::<u8>(sync_bytes(n_pes))?;
+        let sync_at = parts.heap.base + sync.offset() as usize;
+        let state = Box::leak(Box::new(State {
+            my_pe: my_pe as i32,
+            n_pes: n_pes as i32,
+            heap: parts.heap,
+            statics: parts.statics,
+            delta: parts.delta,
+            fast: fast.into(),
+            sync: sync_at,
+            thread_level: AtomicI32::new(parts.thread_level),
+            references: AtomicI32::new(1),
+            world: Mutex::new(Some(parts.world)),
+            blocks: Mutex::new(HashMap::from([(sync_at, sync)])),
+        }));
+        Ok(state)
+    }
+
+    /// Lets the routines see it.
+    pub(crate) fn open(&'static self) {
+        HOT.delta
+            .store(self.delta.as_ptr().cast_mut(), Ordering::Release);
+        HOT.my_pe.store(self.my_pe, Ordering::Release);
+        STATE.store(std::ptr::from_ref(self).cast_mut(), Ordering::Release);
+        if !debugging() {
+            HOT.n_pes.store(self.n_pes as u32, Ordering::Release);
+            FAST.store(self.fast.as_ptr().cast_mut().cast(), Ordering::Release);
+        }
+    }
+
+    /// Ends what [`State::open`] began; gives the World back.
+    pub(crate) fn close(&self) -> Option<World> {
+        FAST.store(std::ptr::null_mut(), Ordering::Release);
+        HOT.n_pes.store(0, Ordering::Release);
+        HOT.my_pe.store(-1, Ordering::Release);
+        STATE.store(std::ptr::null_mut(), Ordering::Release);
+        self.blocks
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
+        self.world().take()
+    }
+
+    /// The job behind; `None` after finalize.
+    pub(crate) fn world(&self) -> MutexGuard<'_, Option<World>> {
+        self.world.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// As [`State::world`], without waiting.
+    pub(crate) fn try_world(
+        &self,
+    ) -> std::sync::TryLockResult<MutexGuard<'_, Option<World>>> {
+        self.world.try_lock()
+    }
+
+    /// Takes `bytes` of the symmetric heap: same calls in the same order on every PE. `None`: no room (told on standard error when
+    /// checking).
+    pub(crate) fn heap_alloc(&self, bytes: usize, align: usize) -> Option<*mut u8> {
+        let world = self.world();
+        match world.as_ref()?.alloc_aligned::<u8>(bytes, align as u64) {
+            Ok(buffer) if buffer.is_empty() => None,
+            Ok(buffer) => {
+                let at = self.heap.base + buffer.offset() as usize;
+                self.blocks().insert(at, buffer);
+                Some(at as *mut u8)
+            }
+            Err(error) => {
+                tell("shmem_malloc", &error.to_string());
+                None
+            }
+        }
+    }
+
+    /// Gives a block of [`State::heap_alloc`] back; false: no block begins there.
+    pub(crate) fn heap_free(&self, at: *mut u8) -> bool {
+        let _world = self.world();
+        self.blocks().remove(&(at as usize)).is_some()
+    }
+
+    /// Bytes of the block that begins at `at`.
+    pub(crate) fn heap_block(&self, at: *const u8) -> Option<usize> {
+        self.blocks().get(&(at as usize)).map(SymBuf::len)
+    }
+
+    fn blocks(&self) -> MutexGuard<'_, HashMap<usize, SymBuf<u8>>> {
+        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// PE `pe`'s internal area of [`sync_bytes`] bytes, at a multiple of 64, zero at init. For collectives.
+    pub(crate) fn sync_area(&self, pe: i32) -> *mut u8 {
+        self.at(self.sync, pe)
+    }
+
+    /// PE `pe`'s instance of the symmetric object at `addr`. `pe` is in range.
+    pub(crate) fn at(&self, addr: usize, pe: i32) -> *mut u8 {
+        addr.wrapping_add_signed(self.delta[pe as usize]) as *mut u8
+    }
+
+    /// Whether `len` bytes at `addr` are symmetric memory of this PE.
+    pub(crate) fn is_symmetric(&self, addr: usize, len: usize) -> bool {
+        self.heap.contains(addr, len) || self.statics.contains(addr, len)
+    }
+}
+
+/// The state, between init and finalize.
+pub(crate) fn get() -> Option<&'static State> {
+    // SAFETY: null, or a State that is never freed.
+    unsafe { STATE.load(Ordering::Acquire).as_ref() }
+}
+
+/// The state; outside init and finalize the job ends with a message that names `routine`.
+pub(crate) fn require(routine: &'static str) -> &'static State {
+    match get() {
+        Some(state) => state,
+        None => not_initialised(routine),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn not_initialised(routine: &'static str) -> ! {
+    fail(
+        routine,
+        "the library is not initialised; call shmem_init first, and nothing after shmem_finalize",
+    )
+}
+
+/// Number of this PE; -1 outside init and finalize.
+#[inline(always)]
+pub(crate) fn my_pe() -> i32 {
+    HOT.my_pe.load(Ordering::Relaxed)
+}
+
+/// PEs of the job; 0 outside init and finalize.
+pub(crate) fn n_pes() -> i32 {
+    get().map_or(0, |state| state.n_pes)
+}
+
+/// Whether calls are checked: `SHMEM_DEBUG` is set and not 0.
+pub(crate) fn debugging() -> bool {
+    DEBUG.load(Ordering::Relaxed)
+}
+
+/// Says at init whether calls are checked.
+pub(crate) fn set_debugging(on: bool) {
+    DEBUG.store(on, Ordering::Relaxed);
+}
+
+/// The data path's translation: `addr` on PE `pe`. One comparison, one load, one addition; anything unusual goes to [`slow_target`].
+/// `routine` and `len` (bytes) are for its message.
+///
+/// The name is passed as its first byte, so that the fast path keeps no length: [`target!`] makes it.
+#[inline(always)]
+pub(crate) fn target(routine: &'static CRoutine, addr: usize, len: usize, pe: c_int) -> *mut u8 {
+    if (pe as u32) < HOT.n_pes.load(Ordering::Relaxed) {
+        // SAFETY: `n_pes` is not 0 only while `delta` points to so many distances, which are never freed.
+        let delta = unsafe { *HOT.delta.load(Ordering::Relaxed).add(pe as u32 as usize) };
+        addr.wrapping_add_signed(delta) as *mut u8
+    } else {
+        slow_target(routine, addr, len, pe)
+    }
+}
+
+/// A routine's name for messages.
+pub(crate) struct CRoutine(pub(crate) &'static str);
+
+/// `state::routine!(shmem_put)`: a [`CRoutine`] in static memory.
+macro_rules! routine {
+    ($name:tt) => {{
+        static ROUTINE: $crate::state::CRoutine =
+            $crate::state::CRoutine($crate::entry::name!($name));
+        &ROUTINE
+    }};
+}
+pub(crate) use routine;
+
+/// What [`target`] does not decide by itself: not initialised, a PE outside the job, or checking is on.
+#[cold]
+#[inline(never)]
+pub(crate) extern "C" fn slow_target(
+    routine: &'static CRoutine,
+    addr: usize,
+    len: usize,
+    pe: c_int,
+) -> *mut u8 {
+    let state = require(routine.0);
+    if pe < 0 || pe >= state.n_pes {
+        fail(
+            routine.0,
+            &format!(
+                "argument pe: PE {pe} is outside the job; PE numbers run from 0 to {}",
+                state.n_pes - 1
+            ),
+        );
+    }
+    if debugging() {
+        check_symmetric(state, routine.0, addr, len);
+    }
+    state.at(addr, pe)
+}
+
+/// `SHMEM_DEBUG`: ends the job when `addr` is not symmetric.
+pub(crate) fn check_symmetric(state: &State, routine: &'static str, addr: usize, len: usize) {
+    if len == 0 || state.is_symmetric(addr, len) {
+        return;
+    }
+    let (heap, statics) = (state.heap, state.statics);
+    if addr == 0 {
+        fail(
+            routine,
+            &format!("a null pointer where {len} bytes of symmetric memory are wanted"),
+        );
+    }
+    fail(
+        routine,
+        &format!(
+            "[{addr:#x}, {:#x}) is not symmetric memory: the heap is [{:#x}, {:#x}), static data [{:#x}, {:#x})",
+            addr.saturating_add(len),
+            heap.base,
+            heap.base + heap.len,
+            statics.base,
+            statics.base + statics.len
+        ),
+    );
+}
+
+/// A line on standard error with this PE's number and the routine.
+pub(crate) fn tell(routine: &str, message: &str) {
+    let pe = match my_pe() {
+        -1 => String::new(),
+        pe => format!("PE {pe}: "),
+    };
+    // Nowhere else to tell it.
+    let _ = writeln!(std::io::stderr(), "npushmem: {pe}{routine}: {message}");
+}
+
+/// Exit code of a job that an error ended.
+pub(crate) const FAILURE: c_int = 1;
+
+/// Tells the error and ends the whole job.
+#[cold]
+pub(crate) fn fail(routine: &str, message: &str) -> ! {
+    tell(routine, message);
+    crate::setup::abort(&format!("{routine}: {message}"), FAILURE)
+}
