@@ -205,6 +205,37 @@ fn a_nic_that_refuses_inline_payloads_does_the_job_too() {
 }
 
 #[test]
+fn what_a_nic_refuses_is_told_once_a_job() {
+    for (switch, what) in [
+        ("NPUSIM_NIC_ATOMICS", "atomics"),
+        ("NPUSIM_NIC_ATOMIC_ACCESS", "atomics"),
+        ("NPUSIM_NIC_INLINE", "inline payloads"),
+    ] {
+        let mut command = npushmem(&[
+            "gnn",
+            "--graph",
+            &karate(),
+            "--pes",
+            "3",
+            "--engine",
+            "roce",
+        ]);
+        command.env(switch, "off");
+        let ran = finish(command);
+        assert_eq!(ran.code, 0, "{switch}: {ran:?}");
+        let warnings: Vec<&str> = ran
+            .stderr
+            .lines()
+            .filter(|line| line.contains("WARN"))
+            .collect();
+        assert!(
+            warnings.len() == 1 && warnings[0].contains(what),
+            "{switch}: {warnings:#?}"
+        );
+    }
+}
+
+#[test]
 fn one_pe_fetches_nothing() {
     let numbers = numbers(
         &["--graph", &karate(), "--pes", "1", "--engine", "roce"],

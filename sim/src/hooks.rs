@@ -182,7 +182,7 @@ pub fn diagnostics() -> Vec<String> {
 
 /// Keeps a line for [`diagnostics`].
 pub(crate) fn diagnose(line: String) {
-    tracing::warn!("{line}");
+    tracing::debug!("{line}");
     with(|state| {
         if state.diagnostics.len() == KEPT {
             state.diagnostics.pop_front();

@@ -576,6 +576,11 @@ impl Nic {
         self.core.log.sentences()
     }
 
+    /// The same, and forgets them: each is told once.
+    pub fn take_diagnostics(&self) -> Vec<String> {
+        self.core.log.take()
+    }
+
     /// Asynchronous events so far, the oldest first, at most 256.
     pub fn events(&self) -> Vec<Event> {
         self.core.log.events()

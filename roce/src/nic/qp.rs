@@ -434,7 +434,8 @@ impl Engine {
     #[cold]
     pub(super) fn failed(&mut self, core: &Core, n: u64, wqe: &SendWqe, failure: &Failure) -> Cqe {
         self.set_state(core, QpState::Error);
-        core.log.say(format!(
+        let fault = format!("{:?} {}", failure.status, failure.why);
+        let text = format!(
             "queue pair {:#x}: request {n} (opcode {:#x}, {} bytes, va {:#x}, rkey {:#x}) failed with status {:#04x}, {}: {}",
             self.index,
             wqe.opcode(),
@@ -444,7 +445,8 @@ impl Engine {
             failure.status as u8,
             failure.status.text(),
             failure.why
-        ));
+        );
+        core.log.say_of(fault, text);
         self.entry(n, wqe).with_status(failure.status, 0)
     }
 

@@ -55,8 +55,7 @@ struct State {
     queues: BTreeMap<usize, Arc<Queue>>,
     /// What NICs that are closed have counted.
     retired: NicCounters,
-    /// Diagnostics of open NICs told so far, by device; and those of closed ones, not told yet.
-    told: HashMap<u32, usize>,
+    /// Diagnostics of closed NICs, not told yet.
     untold: Vec<String>,
 }
 
@@ -332,12 +331,10 @@ fn release_device(device: u32) {
         doorbell::detach(port.page);
         with(|state| {
             state.retired += port.nic.counters();
-            let told = state.told.remove(&device).unwrap_or(0);
             state.untold.extend(
                 port.nic
-                    .diagnostics()
+                    .take_diagnostics()
                     .into_iter()
-                    .skip(told)
                     .map(|line| format!("NIC of device {device}: {line}")),
             );
         });
@@ -367,11 +364,9 @@ fn nic_diagnostics() -> Vec<String> {
     with(|state| {
         let mut lines = std::mem::take(&mut state.untold);
         for (device, nic) in open_nics(state) {
-            let all = nic.diagnostics();
-            let told = state.told.insert(device, all.len()).unwrap_or(0);
             lines.extend(
-                all.into_iter()
-                    .skip(told)
+                nic.take_diagnostics()
+                    .into_iter()
                     .map(|line| format!("NIC of device {device}: {line}")),
             );
         }
