@@ -179,6 +179,46 @@ fn aligned_words_of_short_copies_are_never_torn() {
 }
 
 #[test]
+fn whoever_sees_the_first_word_of_a_copied_line_finds_the_rest_there() {
+    let gm = Gm::new(64);
+    let run = |writer: u32| {
+        let mut packed = pack(&[gm.address()]);
+        packed.extend([writer, 200_000].into_iter().flat_map(u32::to_ne_bytes));
+        run_ok("whole_lines", &packed, &Launch::default());
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| run(1));
+        scope.spawn(|| run(0));
+    });
+}
+
+#[test]
+fn long_late_copies_land_whole_in_every_order() {
+    let mut input = Gm::new(1024);
+    for (i, byte) in input.bytes()[..1024].iter_mut().enumerate() {
+        *byte = (i % 251) as u8 + 1;
+    }
+    for chaos_seed in 1..=64u64 {
+        let launch = Launch {
+            chaos_seed,
+            ..Launch::default()
+        };
+        let (to, bytes) = (
+            (chaos_seed * 7 % 64) as u32,
+            65 + (chaos_seed * 13 % 900) as u32,
+        );
+        let mut out = Gm::new(1024);
+        let mut packed = pack(&[input.address(), out.address()]);
+        packed.extend([0, to, bytes].into_iter().flat_map(u32::to_ne_bytes));
+        run_ok("misaligned", &packed, &launch);
+        let mut expected = [0u8; 1024];
+        expected[to as usize..(to + bytes) as usize]
+            .copy_from_slice(&input.bytes()[..bytes as usize]);
+        assert_eq!(out.bytes()[..1024], expected, "to {to}, {bytes} bytes");
+    }
+}
+
+#[test]
 fn blocks_that_add_to_one_place_lose_nothing() {
     let mut out = Gm::new(256);
     let rounds = 1000u32;

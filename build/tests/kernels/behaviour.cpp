@@ -45,7 +45,7 @@ KERNEL strided(GM_ADDR in, GM_ADDR out) {
   DataCopyPad(global<uint32_t>(out)[32], t, DataCopyExtParams(3, 12, 1, 4, 0));
 }
 KERNEL misaligned(GM_ADDR in, GM_ADDR out, uint32_t from, uint32_t to, uint32_t bytes) {
-  LocalTensor<uint8_t> t(TPosition::VECCALC, 0, 128);
+  LocalTensor<uint8_t> t(TPosition::VECCALC, 0, 1024);
   DataCopyPad(t, global<uint8_t>(in + from), DataCopyExtParams(1, bytes, 0, 0, 0), DataCopyPadExtParams<uint8_t>());
   meet<HardEvent::MTE2_MTE3>();
   DataCopyPad(global<uint8_t>(out + to), t, DataCopyExtParams(1, bytes, 0, 0, 0));
@@ -244,6 +244,24 @@ KERNEL torn(GM_ADDR gm, uint32_t writer, uint32_t rounds) {
       for (uint32_t j = 0; j < 12; j += 2) ASCENDC_ASSERT(t.GetValue(j) == t.GetValue(j + 1));
       const uint64_t word = ld_dev((__gm__ uint64_t *)gm + 3, 0);
       ASCENDC_ASSERT((uint32_t)word == (uint32_t)(word >> 32));
+    }
+  }
+}
+
+KERNEL whole_lines(GM_ADDR gm, uint32_t writer, uint32_t rounds) {
+  // Lines of equal words, each newer than the last; whoever has seen a line's first word must find the others at least as new.
+  LocalTensor<uint64_t> t(TPosition::VECCALC, 0, 8);
+  for (uint64_t i = 1; i <= rounds; ++i) {
+    if (writer != 0) {
+      for (uint32_t j = 0; j < 8; ++j) t.SetValue(j, i);
+      meet<HardEvent::S_MTE3>();
+      DataCopyPad(global<uint64_t>(gm), t, DataCopyExtParams(1, 64, 0, 0, 0));
+      meet<HardEvent::MTE3_S>();
+    } else {
+      const uint64_t first = ld_dev((__gm__ uint64_t *)gm, 0);
+      DataCopyPad(t, global<uint64_t>(gm), DataCopyExtParams(1, 64, 0, 0, 0), DataCopyPadExtParams<uint64_t>());
+      meet<HardEvent::MTE2_S>();
+      for (uint32_t j = 1; j < 8; ++j) ASCENDC_ASSERT(t.GetValue(j) >= first);
     }
   }
 }

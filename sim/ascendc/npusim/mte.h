@@ -1,11 +1,13 @@
 // How the copy engines move bytes between global memory and the unified buffer: MTE2 inwards, MTE3 outwards. The calls that kernels make
 // are in copy.h and intrinsics.h; all of them end in `mte2` and `mte3` here.
 //
-// MTE2 copies complete at once. MTE3 copies complete at once too, unless the block
-// has a chaos seed: then they wait in a queue and run when a flag, a barrier or the generator says so, reading the buffer only then. Copies
-// of up to a line move in aligned words, so that nobody sees a torn one; longer ones run at memcpy's speed.
+// MTE2 copies complete at once. MTE3 copies complete at once too, unless the block has a chaos seed: then they wait in a queue and run when a
+// flag, a barrier or the generator says so, reading the buffer only then, and the lines of a longer one land in the generator's order. Copies of
+// up to a line move in aligned words, so that nobody sees a torn one; longer ones run at memcpy's speed.
 #ifndef NPUSIM_MTE_H
 #define NPUSIM_MTE_H
+
+#include <sched.h>
 
 #include "atomic.h"
 #include "tensor.h"
@@ -87,7 +89,17 @@ NPUSIM_HOT void gm_to_ub(uint8_t *target, uint64_t source, uint32_t bytes) {
   });
 }
 
+// A whole line lands with its first word last. Hardware writes a line at once, so whoever sees its first word (a NIC that looks past the doorbell
+// for a slot's owner bit) finds the rest there.
+NPUSIM_HOT void line_to_gm(uint64_t target, const uint8_t *source) {
+  uint64_t words[LINE / sizeof(uint64_t)];
+  memcpy(words, source, LINE);
+  for (uint32_t i = 1; i < LINE / sizeof(uint64_t); ++i) store_word<uint64_t>(target + i * sizeof(uint64_t), words[i], __ATOMIC_RELAXED);
+  store_word<uint64_t>(target, words[0], __ATOMIC_RELEASE);
+}
+
 NPUSIM_HOT void ub_to_gm(uint64_t target, const uint8_t *source, uint32_t bytes) {
+  if (bytes == LINE && target % LINE == 0) return line_to_gm(target, source);
   if (bytes > LINE) {
     memcpy(reinterpret_cast<void *>(target), source, bytes);
     return;
@@ -99,6 +111,30 @@ NPUSIM_HOT void ub_to_gm(uint64_t target, const uint8_t *source, uint32_t bytes)
 }
 
 // --- MTE3 ------------------------------------------------------------------------------------------------------------------------------
+
+inline uint64_t next_random(State &s) { // xorshift64*
+  s.random ^= s.random >> 12;
+  s.random ^= s.random << 25;
+  s.random ^= s.random >> 27;
+  return s.random * 0x2545F4914F6CDD1Dull;
+}
+
+// A copy promises no order within itself: its lines land from a random one on, up or down, and now and then with a pause between two of them.
+inline void torn_to_gm(State &s, uint64_t target, const uint8_t *source, uint32_t bytes) {
+  const uint64_t begin = target / LINE;
+  const uint64_t lines = (target + bytes - 1) / LINE - begin + 1;
+  const uint64_t random = next_random(s);
+  const bool down = (random >> 63) != 0;
+  const uint64_t first = (random & 0xFFFFFFFFu) % lines;
+  const uint64_t pause = (random >> 61 & 3) == 0 ? (random >> 32 & 0xFFFFFF) % lines : lines;
+  for (uint64_t turn = 0; turn < lines; ++turn) {
+    const uint64_t line = begin + (first + (down ? lines - turn : turn)) % lines;
+    const uint64_t from = line * LINE > target ? line * LINE : target;
+    const uint64_t end = (line + 1) * LINE < target + bytes ? (line + 1) * LINE : target + bytes;
+    ub_to_gm(from, source + (from - target), static_cast<uint32_t>(end - from));
+    if (turn == pause) sched_yield();
+  }
+}
 
 __attribute__((noinline)) inline void run_copy(const Mte3Copy &copy) {
   for (uint32_t i = 0; i < copy.count; ++i) {
@@ -113,6 +149,8 @@ __attribute__((noinline)) inline void run_copy(const Mte3Copy &copy) {
       ring(target, value);
     } else if (__builtin_expect(copy.op != AtomicOp::NONE, 0)) {
       atomic_to_gm(target, source, copy.bytes, copy.op, copy.type);
+    } else if (copy.bytes > LINE && state().late) {
+      torn_to_gm(state(), target, source, copy.bytes);
     } else {
       ub_to_gm(target, source, copy.bytes);
     }
@@ -128,13 +166,6 @@ inline void drain_mte3(State &s, uint64_t upto) {
   }
 }
 inline void drain_mte3(State &s) { drain_mte3(s, s.queued); }
-
-inline uint64_t next_random(State &s) { // xorshift64*
-  s.random ^= s.random >> 12;
-  s.random ^= s.random << 25;
-  s.random ^= s.random >> 27;
-  return s.random * 0x2545F4914F6CDD1Dull;
-}
 
 // One operation in four finishes a copy; one in sixteen finishes all.
 __attribute__((noinline)) inline void late_copies(State &s) {
