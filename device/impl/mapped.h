@@ -1,5 +1,5 @@
 /* The mapped engine: MTE copies and uncached scalar access through a peer's mapped heap. Knows addresses of this core only, no PEs and
- * no completion rings. Used by rma.h, signal.h, collect.h.
+ * no completion rings. Used by rma.h, point.h, collect.h.
  *
  * A GM to GM copy goes through UB: MTE2 fills one tile while MTE3 empties the other, across calls too. Each tile has its event id for both
  * directions. The flag that says that a tile has left is waited for when the tile is used again, or when the guard ends, so that a call

@@ -1,4 +1,4 @@
-/* Order and completion: flush, fence, quiet, tickets. Knows both engines; moves no data. Used by rma.h, signal.h, collect.h.
+/* Order and completion: flush, fence, quiet, tickets. Knows both engines; moves no data. Used by rma.h, point.h, collect.h.
  *
  * A fence polls nothing. It leaves marks that later requests obey:
  *   - on one queue pair writes stay in order by themselves; a READ or atomic that is still open makes the next request carry SO;
