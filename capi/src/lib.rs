@@ -11,11 +11,18 @@
 // Bodies of C routines: their callers keep the standard's contract, see entry.rs.
 #![allow(clippy::missing_safety_doc)]
 
+mod amo;
 mod constants;
+mod context;
 mod entry;
+mod lock;
+mod memory;
 mod order;
+mod rma;
 mod setup;
+mod signal;
 mod state;
 mod statics;
 mod table;
+mod wait;
 mod window;

@@ -245,13 +245,6 @@ entry! {
         0
     }
 
-    /// Deprecated form of init; the number is ignored.
-    fn start_pes(_npes: c_int) {
-        if state::get().is_none() {
-            init("start_pes", SHMEM_THREAD_SINGLE);
-        }
-    }
-
     /// Ends OpenSHMEM. Collective.
     fn shmem_finalize() {
         state::require("shmem_finalize");
@@ -351,16 +344,5 @@ hot! {
     /// PEs of the job.
     fn shmem_n_pes() -> c_int {
         state::require("shmem_n_pes").n_pes
-    }
-
-    /// Deprecated name.
-    fn _my_pe() -> c_int {
-        let pe = state::my_pe();
-        if pe < 0 { outside("_my_pe") } else { pe }
-    }
-
-    /// Deprecated name.
-    fn _num_pes() -> c_int {
-        state::require("_num_pes").n_pes
     }
 }

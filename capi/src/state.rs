@@ -269,19 +269,22 @@ pub(crate) fn set_debugging(on: bool) {
     DEBUG.store(on, Ordering::Relaxed);
 }
 
-/// The data path's translation: `addr` on PE `pe`. One comparison, one load, one addition; anything unusual goes to [`slow_target`].
-/// `routine` and `len` (bytes) are for its message.
-///
-/// The name is passed as its first byte, so that the fast path keeps no length: [`target!`] makes it.
+/// The data path's translation: `addr` on PE `pe`. One comparison, one load, one addition; anything unusual goes to `slow`.
 #[inline(always)]
-pub(crate) fn target(routine: &'static CRoutine, addr: usize, len: usize, pe: c_int) -> *mut u8 {
+pub(crate) fn target_or(addr: usize, pe: c_int, slow: impl FnOnce() -> *mut u8) -> *mut u8 {
     if (pe as u32) < HOT.n_pes.load(Ordering::Relaxed) {
         // SAFETY: `n_pes` is not 0 only while `delta` points to so many distances, which are never freed.
         let delta = unsafe { *HOT.delta.load(Ordering::Relaxed).add(pe as u32 as usize) };
         addr.wrapping_add_signed(delta) as *mut u8
     } else {
-        slow_target(routine, addr, len, pe)
+        slow()
     }
+}
+
+/// [`target_or`] with [`slow_target`]; `routine` and `len` (bytes) are for its checks.
+#[inline(always)]
+pub(crate) fn target(routine: &'static CRoutine, addr: usize, len: usize, pe: c_int) -> *mut u8 {
+    target_or(addr, pe, || slow_target(routine, addr, len, pe))
 }
 
 /// A routine's name for messages.
@@ -308,18 +311,24 @@ pub(crate) extern "C" fn slow_target(
 ) -> *mut u8 {
     let state = require(routine.0);
     if pe < 0 || pe >= state.n_pes {
-        fail(
-            routine.0,
-            &format!(
-                "argument pe: PE {pe} is outside the job; PE numbers run from 0 to {}",
-                state.n_pes - 1
-            ),
-        );
+        outside(routine.0, pe, "the job", state.n_pes);
     }
     if debugging() {
         check_symmetric(state, routine.0, addr, len);
     }
     state.at(addr, pe)
+}
+
+/// Ends the job: PE number `pe` is not one of the `n_pes` of `what`.
+#[cold]
+pub(crate) fn outside(routine: &'static str, pe: c_int, what: &str, n_pes: i32) -> ! {
+    fail(
+        routine,
+        &format!(
+            "argument pe: PE {pe} is outside {what}; PE numbers run from 0 to {}",
+            n_pes - 1
+        ),
+    )
 }
 
 /// `SHMEM_DEBUG`: ends the job when `addr` is not symmetric.

@@ -1,0 +1,261 @@
+//! Atomic memory operations (OpenSHMEM 1.6, 9.8): fetching and not, bitwise, non-blocking, on contexts, and the deprecated names.
+//!
+//! One instruction of this CPU each, on the peer's mapped memory: atomic towards every PE of the machine and towards the inline functions of
+//! shmem.h. The standard asks for no ordering; locked instructions give it anyway on x86-64. A non-blocking routine has its result at once.
+
+use std::ffi::c_int;
+use std::sync::atomic::{
+    AtomicI32, AtomicI64, AtomicIsize, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+};
+
+use crate::context::{ctx_target, Ctx};
+use crate::entry::hot;
+use crate::state::{self, routine, target_or, CRoutine};
+use crate::table::{
+    for_each_amo_ext_type, for_each_amo_std_type, for_each_bitwise_type, for_each_old_amo_ext_type,
+    for_each_old_amo_type,
+};
+
+/// Ordering of every operation here: it costs nothing on x86-64, and keeps programs right that expect it elsewhere.
+const ORDER: Ordering = Ordering::AcqRel;
+
+/// Memory that holds a value of this type and is changed by several PEs.
+trait Atom: Copy {
+    /// # Safety
+    /// `at` is mapped and aligned, here and below.
+    unsafe fn load(at: *mut u8) -> Self;
+    unsafe fn store(at: *mut u8, value: Self);
+    unsafe fn swap(at: *mut u8, value: Self) -> Self;
+}
+
+/// An [`Atom`] with arithmetic.
+trait Number: Atom {
+    const ONE: Self;
+    unsafe fn add(at: *mut u8, value: Self) -> Self;
+    unsafe fn compare_swap(at: *mut u8, cond: Self, value: Self) -> Self;
+    unsafe fn and(at: *mut u8, value: Self) -> Self;
+    unsafe fn or(at: *mut u8, value: Self) -> Self;
+    unsafe fn xor(at: *mut u8, value: Self) -> Self;
+}
+
+macro_rules! number {
+    ($($ty:ty, $atomic:ty;)*) => {
+        $(
+            impl Atom for $ty {
+                #[inline(always)]
+                unsafe fn load(at: *mut u8) -> Self {
+                    // SAFETY: by the trait's contract, here and below.
+                    unsafe { <$atomic>::from_ptr(at.cast()) }.load(Ordering::Acquire)
+                }
+                #[inline(always)]
+                unsafe fn store(at: *mut u8, value: Self) {
+                    // SAFETY: see above.
+                    unsafe { <$atomic>::from_ptr(at.cast()) }.store(value, Ordering::Release)
+                }
+                #[inline(always)]
+                unsafe fn swap(at: *mut u8, value: Self) -> Self {
+                    // SAFETY: see above.
+                    unsafe { <$atomic>::from_ptr(at.cast()) }.swap(value, ORDER)
+                }
+            }
+            impl Number for $ty {
+                const ONE: Self = 1;
+                #[inline(always)]
+                unsafe fn add(at: *mut u8, value: Self) -> Self {
+                    // SAFETY: see above.
+                    unsafe { <$atomic>::from_ptr(at.cast()) }.fetch_add(value, ORDER)
+                }
+                #[inline(always)]
+                unsafe fn compare_swap(at: *mut u8, cond: Self, value: Self) -> Self {
+                    // SAFETY: see above.
+                    let cell = unsafe { <$atomic>::from_ptr(at.cast()) };
+                    match cell.compare_exchange(cond, value, ORDER, Ordering::Acquire) {
+                        Ok(old) | Err(old) => old,
+                    }
+                }
+                #[inline(always)]
+                unsafe fn and(at: *mut u8, value: Self) -> Self {
+                    // SAFETY: see above.
+                    unsafe { <$atomic>::from_ptr(at.cast()) }.fetch_and(value, ORDER)
+                }
+                #[inline(always)]
+                unsafe fn or(at: *mut u8, value: Self) -> Self {
+                    // SAFETY: see above.
+                    unsafe { <$atomic>::from_ptr(at.cast()) }.fetch_or(value, ORDER)
+                }
+                #[inline(always)]
+                unsafe fn xor(at: *mut u8, value: Self) -> Self {
+                    // SAFETY: see above.
+                    unsafe { <$atomic>::from_ptr(at.cast()) }.fetch_xor(value, ORDER)
+                }
+            }
+        )*
+    };
+}
+number! {
+    i32, AtomicI32;
+    i64, AtomicI64;
+    u32, AtomicU32;
+    u64, AtomicU64;
+    isize, AtomicIsize;
+    usize, AtomicUsize;
+}
+
+macro_rules! real {
+    ($($ty:ty, $bits:ty;)*) => {
+        $(impl Atom for $ty {
+            #[inline(always)]
+            unsafe fn load(at: *mut u8) -> Self {
+                // SAFETY: by the trait's contract, here and below.
+                Self::from_bits(unsafe { <$bits>::load(at) })
+            }
+            #[inline(always)]
+            unsafe fn store(at: *mut u8, value: Self) {
+                // SAFETY: see above.
+                unsafe { <$bits>::store(at, value.to_bits()) }
+            }
+            #[inline(always)]
+            unsafe fn swap(at: *mut u8, value: Self) -> Self {
+                // SAFETY: see above.
+                Self::from_bits(unsafe { <$bits>::swap(at, value.to_bits()) })
+            }
+        })*
+    };
+}
+real! {
+    f32, u32;
+    f64, u64;
+}
+
+/// The variable on PE `pe`.
+#[inline(always)]
+fn cell<T>(routine: &'static CRoutine, at: *const T, pe: c_int) -> *mut u8 {
+    target_or(at as usize, pe, || {
+        slow_cell(routine, at as usize, size_of::<T>(), pe)
+    })
+}
+
+#[cold]
+#[inline(never)]
+extern "C" fn slow_cell(
+    routine: &'static CRoutine,
+    at: usize,
+    bytes: usize,
+    pe: c_int,
+) -> *mut u8 {
+    let to = state::slow_target(routine, at, bytes, pe);
+    if !at.is_multiple_of(bytes) {
+        let message =
+            format!("the atomic variable at {at:#x} is not aligned to its size of {bytes} bytes");
+        state::fail(routine.0, &message);
+    }
+    to
+}
+
+#[inline(always)]
+unsafe fn ctx_cell<T>(routine: &'static CRoutine, ctx: Ctx, at: *const T, pe: c_int) -> *mut u8 {
+    // SAFETY: the caller's context.
+    unsafe { ctx_target(routine, ctx, at as usize, size_of::<T>(), pe) }
+}
+
+/// A routine with and without a context: `shmem_NAME` and `shmem_ctx_NAME`.
+macro_rules! amo {
+    ($name:ident $op:ident ($($arg:ident: $ty:ty),*) on $at:ident $(-> $ret:ty)? = |$cell:ident| $body:expr) => {
+        hot! {
+            fn [shmem_ $name $op]($($arg: $ty,)* pe: c_int) $(-> $ret)? {
+                let $cell = cell(routine!([shmem_ $name $op]), $at, pe);
+                $body
+            }
+            fn [shmem_ctx_ $name $op](ctx: Ctx, $($arg: $ty,)* pe: c_int) $(-> $ret)? {
+                let $cell = ctx_cell(routine!([shmem_ctx_ $name $op]), ctx, $at, pe);
+                $body
+            }
+        }
+    };
+}
+
+macro_rules! extended {
+    ($name:ident, $ty:ty, $c:literal) => {
+        amo!($name _atomic_fetch(source: *const $ty) on source -> $ty = |at| <$ty as Atom>::load(at));
+        amo!($name _atomic_set(dest: *mut $ty, value: $ty) on dest = |at| <$ty as Atom>::store(at, value));
+        amo!($name _atomic_swap(dest: *mut $ty, value: $ty) on dest -> $ty = |at| <$ty as Atom>::swap(at, value));
+        amo!($name _atomic_fetch_nbi(fetch: *mut $ty, source: *const $ty) on source = |at| *fetch = <$ty as Atom>::load(at));
+        amo!($name _atomic_swap_nbi(fetch: *mut $ty, dest: *mut $ty, value: $ty) on dest = |at| *fetch = <$ty as Atom>::swap(at, value));
+    };
+}
+for_each_amo_ext_type!(extended);
+
+macro_rules! standard {
+    ($name:ident, $ty:ty, $c:literal) => {
+        amo!($name _atomic_add(dest: *mut $ty, value: $ty) on dest = |at| { <$ty as Number>::add(at, value); });
+        amo!($name _atomic_inc(dest: *mut $ty) on dest = |at| { <$ty as Number>::add(at, <$ty as Number>::ONE); });
+        amo!($name _atomic_fetch_add(dest: *mut $ty, value: $ty) on dest -> $ty = |at| <$ty as Number>::add(at, value));
+        amo!($name _atomic_fetch_inc(dest: *mut $ty) on dest -> $ty = |at| <$ty as Number>::add(at, <$ty as Number>::ONE));
+        amo!($name _atomic_compare_swap(dest: *mut $ty, cond: $ty, value: $ty) on dest -> $ty = |at| <$ty as Number>::compare_swap(at, cond, value));
+        amo!($name _atomic_fetch_add_nbi(fetch: *mut $ty, dest: *mut $ty, value: $ty) on dest = |at| *fetch = <$ty as Number>::add(at, value));
+        amo!($name _atomic_fetch_inc_nbi(fetch: *mut $ty, dest: *mut $ty) on dest = |at| *fetch = <$ty as Number>::add(at, <$ty as Number>::ONE));
+        amo!($name _atomic_compare_swap_nbi(fetch: *mut $ty, dest: *mut $ty, cond: $ty, value: $ty) on dest = |at| *fetch = <$ty as Number>::compare_swap(at, cond, value));
+    };
+}
+for_each_amo_std_type!(standard);
+
+macro_rules! bitwise {
+    ($name:ident, $ty:ty, $c:literal) => {
+        bitwise!(@ $name, $ty, and, _atomic_and, _atomic_fetch_and, _atomic_fetch_and_nbi);
+        bitwise!(@ $name, $ty, or, _atomic_or, _atomic_fetch_or, _atomic_fetch_or_nbi);
+        bitwise!(@ $name, $ty, xor, _atomic_xor, _atomic_fetch_xor, _atomic_fetch_xor_nbi);
+    };
+    (@ $name:ident, $ty:ty, $op:ident, $plain:ident, $fetch:ident, $nbi:ident) => {
+        amo!($name $plain(dest: *mut $ty, value: $ty) on dest = |at| { <$ty as Number>::$op(at, value); });
+        amo!($name $fetch(dest: *mut $ty, value: $ty) on dest -> $ty = |at| <$ty as Number>::$op(at, value));
+        amo!($name $nbi(fetch: *mut $ty, dest: *mut $ty, value: $ty) on dest = |at| *fetch = <$ty as Number>::$op(at, value));
+    };
+}
+for_each_bitwise_type!(bitwise);
+
+/// The deprecated names, which have no context forms.
+macro_rules! old {
+    ($name:ident, $ty:ty, $c:literal) => {
+        hot! {
+            fn [shmem_ $name _add](dest: *mut $ty, value: $ty, pe: c_int) {
+                <$ty as Number>::add(cell(routine!([shmem_ $name _add]), dest, pe), value);
+            }
+            fn [shmem_ $name _inc](dest: *mut $ty, pe: c_int) {
+                <$ty as Number>::add(cell(routine!([shmem_ $name _inc]), dest, pe), <$ty as Number>::ONE);
+            }
+            fn [shmem_ $name _fadd](dest: *mut $ty, value: $ty, pe: c_int) -> $ty {
+                <$ty as Number>::add(cell(routine!([shmem_ $name _fadd]), dest, pe), value)
+            }
+            fn [shmem_ $name _finc](dest: *mut $ty, pe: c_int) -> $ty {
+                <$ty as Number>::add(cell(routine!([shmem_ $name _finc]), dest, pe), <$ty as Number>::ONE)
+            }
+            fn [shmem_ $name _cswap](dest: *mut $ty, cond: $ty, value: $ty, pe: c_int) -> $ty {
+                <$ty as Number>::compare_swap(cell(routine!([shmem_ $name _cswap]), dest, pe), cond, value)
+            }
+        }
+    };
+}
+for_each_old_amo_type!(old);
+
+macro_rules! old_extended {
+    ($name:ident, $ty:ty, $c:literal) => {
+        hot! {
+            fn [shmem_ $name _fetch](source: *const $ty, pe: c_int) -> $ty {
+                <$ty as Atom>::load(cell(routine!([shmem_ $name _fetch]), source, pe))
+            }
+            fn [shmem_ $name _set](dest: *mut $ty, value: $ty, pe: c_int) {
+                <$ty as Atom>::store(cell(routine!([shmem_ $name _set]), dest, pe), value)
+            }
+            fn [shmem_ $name _swap](dest: *mut $ty, value: $ty, pe: c_int) -> $ty {
+                <$ty as Atom>::swap(cell(routine!([shmem_ $name _swap]), dest, pe), value)
+            }
+        }
+    };
+}
+for_each_old_amo_ext_type!(old_extended);
+
+hot! {
+    fn shmem_swap(dest: *mut std::ffi::c_long, value: std::ffi::c_long, pe: c_int) -> std::ffi::c_long {
+        Atom::swap(cell(routine!(shmem_swap), dest, pe), value)
+    }
+}

@@ -1,0 +1,143 @@
+//! The symmetric heap's routines (OpenSHMEM 1.6, 9.3): malloc, calloc, align, realloc, malloc_with_hints, free.
+//!
+//! Collective: every PE calls alike, so every PE's allocator gives the same offset without communication; the barriers are the standard's.
+//! Not here: the allocator (host/heap), barriers (collectives/).
+
+use std::ffi::{c_long, c_void};
+
+use crate::constants::SHMEM_MALLOC_NO_BARRIER;
+use crate::entry::entry;
+use crate::setup::barrier;
+use crate::state::{self, State};
+
+/// Alignment of what has none asked for, bytes: a line, so that two objects never share one.
+const LINE: usize = 64;
+
+/// Takes `bytes` at a multiple of `align`.
+fn allocate(state: &State, bytes: usize, align: usize) -> *mut c_void {
+    if bytes == 0 {
+        return std::ptr::null_mut();
+    }
+    match state.heap_alloc(bytes, align) {
+        Some(at) => at.cast(),
+        None => std::ptr::null_mut(),
+    }
+}
+
+/// `SHMEM_DEBUG`: ends the job when the PEs' heap calls differ so far; else a barrier.
+fn meet(routine: &'static str, state: &State) {
+    if state::debugging() {
+        let error = match &*state.world() {
+            Some(world) => world.barrier_all().err(),
+            None => None,
+        };
+        if let Some(error) = error {
+            state::fail(routine, &error.to_string());
+        }
+    } else {
+        barrier();
+    }
+}
+
+/// Ends the job unless a block begins at `at`; gives its size.
+fn block(routine: &'static str, state: &State, at: *const c_void) -> usize {
+    match state.heap_block(at.cast()) {
+        Some(bytes) => bytes,
+        None => state::fail(
+            routine,
+            &format!("argument ptr: {at:p} was not given by the symmetric heap, or is free already"),
+        ),
+    }
+}
+
+entry! {
+    fn shmem_malloc(size: usize) -> *mut c_void {
+        let state = state::require("shmem_malloc");
+        if size == 0 {
+            return std::ptr::null_mut();
+        }
+        let at = allocate(state, size, LINE);
+        meet("shmem_malloc", state);
+        at
+    }
+
+    fn shmem_calloc(count: usize, size: usize) -> *mut c_void {
+        let state = state::require("shmem_calloc");
+        let Some(bytes) = count.checked_mul(size) else {
+            state::tell("shmem_calloc", &format!("{count} elements of {size} bytes are more than any heap holds"));
+            return std::ptr::null_mut();
+        };
+        if bytes == 0 {
+            return std::ptr::null_mut();
+        }
+        let at = allocate(state, bytes, LINE);
+        if !at.is_null() {
+            // SAFETY: the block has just been given out.
+            unsafe { at.cast::<u8>().write_bytes(0, bytes) };
+        }
+        meet("shmem_calloc", state);
+        at
+    }
+
+    fn shmem_align(alignment: usize, size: usize) -> *mut c_void {
+        let state = state::require("shmem_align");
+        if size == 0 {
+            return std::ptr::null_mut();
+        }
+        if !alignment.is_power_of_two() || alignment < size_of::<*const ()>() {
+            state::tell("shmem_align", &format!("argument alignment: {alignment} is no power of two that is a multiple of the size of a pointer"));
+            return std::ptr::null_mut();
+        }
+        let at = allocate(state, size, alignment.max(LINE));
+        meet("shmem_align", state);
+        at
+    }
+
+    fn shmem_malloc_with_hints(size: usize, hints: c_long) -> *mut c_void {
+        let state = state::require("shmem_malloc_with_hints");
+        if size == 0 {
+            return std::ptr::null_mut();
+        }
+        let at = allocate(state, size, LINE);
+        if hints & SHMEM_MALLOC_NO_BARRIER == 0 {
+            meet("shmem_malloc_with_hints", state);
+        }
+        at
+    }
+
+    fn shmem_realloc(ptr: *mut c_void, size: usize) -> *mut c_void {
+        let state = state::require("shmem_realloc");
+        if ptr.is_null() {
+            let at = allocate(state, size, LINE);
+            if size != 0 {
+                meet("shmem_realloc", state);
+            }
+            return at;
+        }
+        let old = block("shmem_realloc", state, ptr);
+        // Nobody may still be using the old block.
+        meet("shmem_realloc", state);
+        if size == 0 {
+            state.heap_free(ptr.cast());
+            return std::ptr::null_mut();
+        }
+        let at = allocate(state, size, LINE);
+        if !at.is_null() {
+            // SAFETY: two live blocks of at least so many bytes.
+            unsafe { std::ptr::copy_nonoverlapping(ptr.cast::<u8>(), at.cast::<u8>(), old.min(size)) };
+            state.heap_free(ptr.cast());
+        }
+        meet("shmem_realloc", state);
+        at
+    }
+
+    fn shmem_free(ptr: *mut c_void) {
+        let state = state::require("shmem_free");
+        if ptr.is_null() {
+            return;
+        }
+        block("shmem_free", state, ptr);
+        meet("shmem_free", state);
+        state.heap_free(ptr.cast());
+    }
+}

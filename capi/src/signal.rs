@@ -1,0 +1,194 @@
+//! Signals (OpenSHMEM 1.6, 9.9): put_signal in all forms, signal_set, signal_add, signal_fetch.
+//!
+//! The data is stored first, the signal after it with release ordering, so a PE that sees the signal sees the data. Not here: waiting for a
+//! signal (wait_until.rs).
+
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::constants::{SHMEM_SIGNAL_ADD, SHMEM_SIGNAL_SET};
+use crate::context::{ctx_target, ctx_transfer, Ctx};
+use crate::entry::hot;
+use crate::rma::copy::copy;
+use crate::rma::{slow_transfer, Way};
+use crate::state::{self, routine, target, target_or, CRoutine};
+use crate::table::{for_each_rma_type, for_each_size};
+
+/// What a put with signal moves.
+struct Signal {
+    at: *mut u8,
+    value: u64,
+    operator: c_int,
+}
+
+/// Updates a signal variable.
+#[inline(always)]
+unsafe fn update(routine: &'static CRoutine, signal: Signal) {
+    // SAFETY: the peer's signal variable, mapped and aligned.
+    let cell = unsafe { AtomicU64::from_ptr(signal.at.cast()) };
+    match signal.operator {
+        SHMEM_SIGNAL_SET => cell.store(signal.value, Ordering::Release),
+        SHMEM_SIGNAL_ADD => {
+            cell.fetch_add(signal.value, Ordering::Release);
+        }
+        other => no_such_operator(routine, other),
+    }
+}
+
+#[cold]
+#[inline(never)]
+extern "C" fn no_such_operator(routine: &'static CRoutine, operator: c_int) {
+    state::fail(
+        routine.0,
+        &format!("argument sig_op: {operator} is neither SHMEM_SIGNAL_SET ({SHMEM_SIGNAL_SET}) nor SHMEM_SIGNAL_ADD ({SHMEM_SIGNAL_ADD})"),
+    )
+}
+
+/// Bytes of a signal variable.
+const SIGNAL_BYTES: usize = size_of::<u64>();
+
+#[inline(always)]
+#[allow(clippy::too_many_arguments)] // the routine's own
+unsafe fn put_signal(
+    routine: &'static CRoutine,
+    dest: *mut c_void,
+    source: *const c_void,
+    bytes: usize,
+    sig_addr: *mut u64,
+    signal: u64,
+    sig_op: c_int,
+    pe: c_int,
+) {
+    let to = target_or(dest as usize, pe, || {
+        slow_transfer(
+            routine,
+            Way::Put,
+            dest as usize,
+            source as usize,
+            bytes,
+            pe,
+        )
+    });
+    let at = target(routine, sig_addr as usize, SIGNAL_BYTES, pe);
+    // SAFETY: the peer's instances of the caller's symmetric objects, mapped.
+    unsafe {
+        copy(to, source.cast(), bytes);
+        update(
+            routine,
+            Signal {
+                at,
+                value: signal,
+                operator: sig_op,
+            },
+        );
+    }
+}
+
+#[inline(always)]
+#[allow(clippy::too_many_arguments)] // the routine's own
+unsafe fn ctx_put_signal(
+    routine: &'static CRoutine,
+    ctx: Ctx,
+    dest: *mut c_void,
+    source: *const c_void,
+    bytes: usize,
+    sig_addr: *mut u64,
+    signal: u64,
+    sig_op: c_int,
+    pe: c_int,
+) {
+    // SAFETY: the caller's context; the rest as in `put_signal`.
+    unsafe {
+        let to = ctx_transfer(
+            routine,
+            ctx,
+            Way::Put,
+            dest as usize,
+            source as usize,
+            bytes,
+            pe,
+        );
+        let at = ctx_target(routine, ctx, sig_addr as usize, SIGNAL_BYTES, pe);
+        copy(to, source.cast(), bytes);
+        update(
+            routine,
+            Signal {
+                at,
+                value: signal,
+                operator: sig_op,
+            },
+        );
+    }
+}
+
+macro_rules! with_signal {
+    ([$($name:tt)+], [$($ctx_name:tt)+], $ty:ty, $bytes:expr) => {
+        hot! {
+            fn [$($name)+](dest: *mut $ty, source: *const $ty, nelems: usize, sig_addr: *mut u64, signal: u64, sig_op: c_int, pe: c_int) {
+                put_signal(routine!([$($name)+]), dest.cast(), source.cast(), nelems.wrapping_mul($bytes), sig_addr, signal, sig_op, pe)
+            }
+            fn [$($ctx_name)+](ctx: Ctx, dest: *mut $ty, source: *const $ty, nelems: usize, sig_addr: *mut u64, signal: u64, sig_op: c_int, pe: c_int) {
+                ctx_put_signal(routine!([$($ctx_name)+]), ctx, dest.cast(), source.cast(), nelems.wrapping_mul($bytes), sig_addr, signal, sig_op, pe)
+            }
+        }
+    };
+}
+
+macro_rules! typed {
+    ($name:ident, $ty:ty, $c:literal) => {
+        with_signal!([shmem_ $name _put_signal], [shmem_ctx_ $name _put_signal], $ty, size_of::<$ty>());
+        with_signal!([shmem_ $name _put_signal_nbi], [shmem_ctx_ $name _put_signal_nbi], $ty, size_of::<$ty>());
+    };
+}
+for_each_rma_type!(typed);
+
+macro_rules! sized {
+    ($bits:tt, $bytes:literal) => {
+        with_signal!([shmem_put $bits _signal], [shmem_ctx_put $bits _signal], c_void, $bytes);
+        with_signal!([shmem_put $bits _signal_nbi], [shmem_ctx_put $bits _signal_nbi], c_void, $bytes);
+    };
+}
+for_each_size!(sized);
+sized!(mem, 1);
+
+#[inline(always)]
+unsafe fn set(routine: &'static CRoutine, at: *mut u8, value: u64, operator: c_int) {
+    // SAFETY: the peer's signal variable.
+    unsafe {
+        update(
+            routine,
+            Signal {
+                at,
+                value,
+                operator,
+            },
+        )
+    }
+}
+
+hot! {
+    fn shmem_signal_set(sig_addr: *mut u64, signal: u64, pe: c_int) {
+        let routine = routine!(shmem_signal_set);
+        set(routine, target(routine, sig_addr as usize, SIGNAL_BYTES, pe), signal, SHMEM_SIGNAL_SET)
+    }
+
+    fn shmem_signal_add(sig_addr: *mut u64, signal: u64, pe: c_int) {
+        let routine = routine!(shmem_signal_add);
+        set(routine, target(routine, sig_addr as usize, SIGNAL_BYTES, pe), signal, SHMEM_SIGNAL_ADD)
+    }
+
+    fn shmem_ctx_signal_set(ctx: Ctx, sig_addr: *mut u64, signal: u64, pe: c_int) {
+        let routine = routine!(shmem_ctx_signal_set);
+        set(routine, ctx_target(routine, ctx, sig_addr as usize, SIGNAL_BYTES, pe), signal, SHMEM_SIGNAL_SET)
+    }
+
+    fn shmem_ctx_signal_add(ctx: Ctx, sig_addr: *mut u64, signal: u64, pe: c_int) {
+        let routine = routine!(shmem_ctx_signal_add);
+        set(routine, ctx_target(routine, ctx, sig_addr as usize, SIGNAL_BYTES, pe), signal, SHMEM_SIGNAL_ADD)
+    }
+
+    fn shmem_signal_fetch(sig_addr: *const u64) -> u64 {
+        // A local variable; what the put with this signal stored before is visible after it.
+        AtomicU64::from_ptr(sig_addr.cast_mut()).load(Ordering::Acquire)
+    }
+}
