@@ -12,10 +12,10 @@ mod table;
 mod wait;
 
 use collectives::data::{self, Strides};
-use collectives::group::Group;
+use collectives::group::{Group, Memory};
 use collectives::layout::{self, Slot};
 use collectives::ops::{self, Operation};
-use collectives::{reduce, Memory};
+use collectives::reduce;
 use proptest::prelude::*;
 
 /// Bytes of user memory of each PE, for `src` and for `dest`.
@@ -46,7 +46,10 @@ impl World {
                 pages: vec![Page([0; 4096]); pages],
             })
             .collect();
-        let bases = heaps.iter_mut().map(|h| h.pages.as_mut_ptr() as usize).collect();
+        let bases = heaps
+            .iter_mut()
+            .map(|h| h.pages.as_mut_ptr() as usize)
+            .collect();
         World {
             bases,
             src: area,
@@ -64,13 +67,27 @@ impl World {
     }
 
     /// The group of `pes` in slot `slot`, as PE `me` has it.
-    fn group(&self, pes: &[usize], me: usize, slot: usize, start: u64, cores: usize) -> Option<Group> {
+    fn group(
+        &self,
+        pes: &[usize],
+        me: usize,
+        slot: usize,
+        start: u64,
+        cores: usize,
+    ) -> Option<Group> {
         let index = pes.iter().position(|&pe| pe == me)?;
         let members = pes
             .iter()
-            .map(|&pe| (Slot::new((self.bases[pe] + slot * layout::SLOT) as *mut u8, pe), pe as u32))
+            .map(|&pe| {
+                (
+                    Slot::new((self.bases[pe] + slot * layout::SLOT) as *mut u8, pe),
+                    pe as u32,
+                )
+            })
             .collect();
-        let mismatch = |other, mine, theirs| panic!("PE {other} is in another collective: {mine:?} {theirs:?}");
+        let mismatch = |other, mine, theirs| {
+            panic!("PE {other} is in another collective: {mine:?} {theirs:?}")
+        };
         Some(Group::new(members, index, start, cores, Some(mismatch)))
     }
 }
@@ -112,7 +129,11 @@ fn read(at: *const u8, len: usize) -> Vec<u8> {
 /// Bytes that depend on PE, round and position.
 fn pattern(pe: usize, round: usize, len: usize) -> Vec<u8> {
     let seed = (pe * 7919 + round * 104_729 + 1) as u64;
-    let word = |i: usize| (seed ^ i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes();
+    let word = |i: usize| {
+        (seed ^ i as u64)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            .to_le_bytes()
+    };
     (0..len.div_ceil(8)).flat_map(word).take(len).collect()
 }
 
@@ -126,13 +147,35 @@ fn skew(pe: usize, round: usize) {
 #[derive(Debug, Clone)]
 enum Step {
     Sync,
-    Broadcast { bytes: usize, root: usize, in_place: bool },
-    Fcollect { bytes: usize },
-    Collect { sizes: Vec<usize> },
-    Alltoall { bytes: usize },
-    Alltoalls { dest: usize, src: usize, element: usize, count: usize },
-    Sum { count: usize, in_place: bool },
-    Scan { count: usize, in_place: bool, inclusive: bool },
+    Broadcast {
+        bytes: usize,
+        root: usize,
+        in_place: bool,
+    },
+    Fcollect {
+        bytes: usize,
+    },
+    Collect {
+        sizes: Vec<usize>,
+    },
+    Alltoall {
+        bytes: usize,
+    },
+    Alltoalls {
+        dest: usize,
+        src: usize,
+        element: usize,
+        count: usize,
+    },
+    Sum {
+        count: usize,
+        in_place: bool,
+    },
+    Scan {
+        count: usize,
+        in_place: bool,
+        inclusive: bool,
+    },
 }
 
 fn size() -> impl Strategy<Value = usize> {
@@ -142,22 +185,44 @@ fn size() -> impl Strategy<Value = usize> {
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         Just(Step::Sync),
-        (size(), 0usize..64, any::<bool>()).prop_map(|(bytes, root, in_place)| Step::Broadcast { bytes, root, in_place }),
+        (size(), 0usize..64, any::<bool>()).prop_map(|(bytes, root, in_place)| Step::Broadcast {
+            bytes,
+            root,
+            in_place
+        }),
         size().prop_map(|bytes| Step::Fcollect { bytes }),
         prop::collection::vec(size(), 9).prop_map(|sizes| Step::Collect { sizes }),
         size().prop_map(|bytes| Step::Alltoall { bytes }),
-        (1usize..4, 1usize..4, prop::sample::select(vec![1usize, 2, 4, 8, 16]), 0usize..60)
-            .prop_map(|(dest, src, element, count)| Step::Alltoalls { dest, src, element, count }),
+        (
+            1usize..4,
+            1usize..4,
+            prop::sample::select(vec![1usize, 2, 4, 8, 16]),
+            0usize..60
+        )
+            .prop_map(|(dest, src, element, count)| Step::Alltoalls {
+                dest,
+                src,
+                element,
+                count
+            }),
         (0usize..1200, any::<bool>()).prop_map(|(count, in_place)| Step::Sum { count, in_place }),
-        (0usize..1200, any::<bool>(), any::<bool>())
-            .prop_map(|(count, in_place, inclusive)| Step::Scan { count, in_place, inclusive }),
+        (0usize..1200, any::<bool>(), any::<bool>()).prop_map(|(count, in_place, inclusive)| {
+            Step::Scan {
+                count,
+                in_place,
+                inclusive,
+            }
+        }),
     ]
 }
 
 const SUM: Operation = ops::operation::<i64, ops::Sum>();
 
 fn longs(bytes: &[u8]) -> Vec<i64> {
-    bytes.chunks_exact(8).map(|c| i64::from_le_bytes(c.try_into().expect("eight"))).collect()
+    bytes
+        .chunks_exact(8)
+        .map(|c| i64::from_le_bytes(c.try_into().expect("eight")))
+        .collect()
 }
 
 fn sum(pes: &[usize], round: usize, count: usize) -> Vec<u8> {
@@ -175,12 +240,20 @@ fn run(step: &Step, round: usize, group: &Group, view: &View, pes: &[usize]) {
     let (world, pe, me, n) = (view.world, view.me, group.me(), pes.len());
     let (src, dest) = (world.src(pe), world.dest(pe));
     let expect = |at: *const u8, expected: &[u8], what: &str| {
-        assert_eq!(read(at, expected.len()), expected, "{what} on PE {pe}, round {round}: {step:?}");
+        assert_eq!(
+            read(at, expected.len()),
+            expected,
+            "{what} on PE {pe}, round {round}: {step:?}"
+        );
     };
     // SAFETY (all calls): symmetric user memory of USER bytes, large enough for the sizes that the strategies give.
     match step {
         Step::Sync => group.sync(),
-        Step::Broadcast { bytes, root, in_place } => {
+        Step::Broadcast {
+            bytes,
+            root,
+            in_place,
+        } => {
             let root = root % n;
             write(src, &pattern(pe, round, *bytes));
             let to = if *in_place { src } else { dest };
@@ -190,13 +263,20 @@ fn run(step: &Step, round: usize, group: &Group, view: &View, pes: &[usize]) {
         Step::Fcollect { bytes } => {
             write(src, &pattern(pe, round, *bytes));
             unsafe { data::fcollect(group, view, dest, src, *bytes) };
-            let all: Vec<u8> = pes.iter().flat_map(|&p| pattern(p, round, *bytes)).collect();
+            let all: Vec<u8> = pes
+                .iter()
+                .flat_map(|&p| pattern(p, round, *bytes))
+                .collect();
             expect(dest, &all, "fcollect");
         }
         Step::Collect { sizes } => {
             write(src, &pattern(pe, round, sizes[me % 9]));
             unsafe { data::collect(group, view, dest, src, sizes[me % 9]) };
-            let all: Vec<u8> = pes.iter().enumerate().flat_map(|(i, &p)| pattern(p, round, sizes[i % 9])).collect();
+            let all: Vec<u8> = pes
+                .iter()
+                .enumerate()
+                .flat_map(|(i, &p)| pattern(p, round, sizes[i % 9]))
+                .collect();
             expect(dest, &all, "collect");
         }
         Step::Alltoall { bytes } => {
@@ -208,11 +288,21 @@ fn run(step: &Step, round: usize, group: &Group, view: &View, pes: &[usize]) {
                 .collect();
             expect(dest, &all, "alltoall");
         }
-        Step::Alltoalls { dest: to, src: from, element, count } => {
+        Step::Alltoalls {
+            dest: to,
+            src: from,
+            element,
+            count,
+        } => {
             let whole = n * count * element;
             write(src, &pattern(pe, round, whole * from));
             write(dest, &vec![0xee; whole * to]);
-            let strides = Strides { dest: *to, src: *from, element: *element, count: *count };
+            let strides = Strides {
+                dest: *to,
+                src: *from,
+                element: *element,
+                count: *count,
+            };
             unsafe { data::alltoalls(group, view, dest, src, strides) };
             let mut expected = vec![0xee; whole * to];
             for (i, &p) in pes.iter().enumerate() {
@@ -231,7 +321,11 @@ fn run(step: &Step, round: usize, group: &Group, view: &View, pes: &[usize]) {
             unsafe { reduce::reduce(group, view, SUM, to, src, *count) };
             expect(to, &sum(pes, round, *count), "sum");
         }
-        Step::Scan { count, in_place, inclusive } => {
+        Step::Scan {
+            count,
+            in_place,
+            inclusive,
+        } => {
             write(src, &pattern(pe, round, count * 8));
             let to = if *in_place { src } else { dest };
             unsafe { reduce::scan(group, view, SUM, to, src, *count, *inclusive) };
@@ -244,7 +338,9 @@ fn run(step: &Step, round: usize, group: &Group, view: &View, pes: &[usize]) {
 fn check(pes: &[usize], n_pes: usize, cores: usize, steps: &[Step]) {
     let world = World::new(n_pes);
     on_all(&world, n_pes, |me, view| {
-        let Some(group) = world.group(pes, me, 3, 0, cores) else { return };
+        let Some(group) = world.group(pes, me, 3, 0, cores) else {
+            return;
+        };
         for (round, step) in steps.iter().enumerate() {
             skew(me, round);
             run(step, round, &group, view, pes);
@@ -282,7 +378,12 @@ proptest! {
 #[test]
 fn a_barrier_lets_nobody_pass_before_all_have_come_a_hundred_thousand_times() {
     use std::sync::atomic::{AtomicU64, Ordering};
-    for (n_pes, cores, rounds) in [(2, 64, 100_000u64), (3, 64, 20_000), (19, 64, 300), (40, 2, 300)] {
+    for (n_pes, cores, rounds) in [
+        (2, 64, 100_000u64),
+        (3, 64, 20_000),
+        (19, 64, 300),
+        (40, 2, 300),
+    ] {
         let world = World::new(n_pes);
         let pes: Vec<usize> = (0..n_pes).collect();
         let arrived = AtomicU64::new(0);
@@ -295,7 +396,10 @@ fn a_barrier_lets_nobody_pass_before_all_have_come_a_hundred_thousand_times() {
                 arrived.fetch_add(1, Ordering::Relaxed);
                 group.sync();
                 let seen = arrived.load(Ordering::Relaxed);
-                assert!(seen >= round * n_pes as u64, "{seen} had arrived in round {round} of {n_pes} PEs");
+                assert!(
+                    seen >= round * n_pes as u64,
+                    "{seen} had arrived in round {round} of {n_pes} PEs"
+                );
             }
         });
     }
@@ -306,16 +410,45 @@ fn a_slot_passes_to_another_group_without_a_reset() {
     let world = World::new(5);
     on_all(&world, 5, |me, view| {
         let mut start = 0;
-        for (generation, pes) in [vec![0, 1, 2, 3, 4], vec![4, 2, 0], vec![0, 1, 2, 3, 4], vec![1, 2, 3]].iter().enumerate() {
+        for (generation, pes) in [
+            vec![0, 1, 2, 3, 4],
+            vec![4, 2, 0],
+            vec![0, 1, 2, 3, 4],
+            vec![1, 2, 3],
+        ]
+        .iter()
+        .enumerate()
+        {
             if let Some(group) = world.group(pes, me, 7, start, 64) {
                 for round in 0..50 {
-                    run(&Step::Sum { count: round * 9, in_place: round % 2 == 0 }, round, &group, view, pes);
-                    run(&Step::Broadcast { bytes: round * 60, root: round, in_place: false }, round, &group, view, pes);
+                    run(
+                        &Step::Sum {
+                            count: round * 9,
+                            in_place: round % 2 == 0,
+                        },
+                        round,
+                        &group,
+                        view,
+                        pes,
+                    );
+                    run(
+                        &Step::Broadcast {
+                            bytes: round * 60,
+                            root: round,
+                            in_place: false,
+                        },
+                        round,
+                        &group,
+                        view,
+                        pes,
+                    );
                 }
             }
             // As the creation of a team does: above whatever any member has used.
             start = (generation as u64 + 1) * 1000;
-            let all = world.group(&[0, 1, 2, 3, 4], me, 1, generation as u64, 64).expect("all are members");
+            let all = world
+                .group(&[0, 1, 2, 3, 4], me, 1, generation as u64, 64)
+                .expect("all are members");
             all.sync();
         }
     });
@@ -331,7 +464,17 @@ fn a_root_that_runs_ahead_overwrites_nothing_that_is_still_to_be_read() {
             if me == 2 && round % 100 == 0 {
                 std::thread::sleep(std::time::Duration::from_micros(200));
             }
-            run(&Step::Broadcast { bytes: 8 + round % 300, root: 0, in_place: false }, round, &group, view, &pes);
+            run(
+                &Step::Broadcast {
+                    bytes: 8 + round % 300,
+                    root: 0,
+                    in_place: false,
+                },
+                round,
+                &group,
+                view,
+                &pes,
+            );
         }
     });
 }
@@ -344,8 +487,27 @@ fn large_sums_are_right_for_many_pes() {
         on_all(&world, n_pes, |me, view| {
             let group = world.group(&pes, me, 0, 0, 2).expect("a member");
             for (round, count) in [1, 200, 256, 257, 3000].into_iter().enumerate() {
-                run(&Step::Sum { count, in_place: round % 2 == 0 }, round, &group, view, &pes);
-                run(&Step::Scan { count, in_place: round % 2 == 1, inclusive: round % 3 == 0 }, round, &group, view, &pes);
+                run(
+                    &Step::Sum {
+                        count,
+                        in_place: round % 2 == 0,
+                    },
+                    round,
+                    &group,
+                    view,
+                    &pes,
+                );
+                run(
+                    &Step::Scan {
+                        count,
+                        in_place: round % 2 == 1,
+                        inclusive: round % 3 == 0,
+                    },
+                    round,
+                    &group,
+                    view,
+                    &pes,
+                );
             }
         });
     }
@@ -358,7 +520,12 @@ fn apply<T: Copy + PartialEq + std::fmt::Debug>(operation: Operation, a: &[T], b
     // SAFETY: arrays of equal length.
     unsafe {
         let n = a.len();
-        (operation.combine)(apart.as_mut_ptr().cast(), a.as_ptr().cast(), b.as_ptr().cast(), n);
+        (operation.combine)(
+            apart.as_mut_ptr().cast(),
+            a.as_ptr().cast(),
+            b.as_ptr().cast(),
+            n,
+        );
         let at = over_a.as_mut_ptr().cast::<u8>();
         (operation.combine)(at, at, b.as_ptr().cast(), n);
         let at = over_b.as_mut_ptr().cast::<u8>();
@@ -384,8 +551,22 @@ fn operations_of_each_kind_of_type_give_what_c_gives() {
     assert_eq!(apply(operation::<f64, Prod>(), &a, &b), [0.75, -6.0, 64.0]);
     assert_eq!(apply(operation::<f64, Max>(), &a, &b), [1.5, 3.0, 8.0]);
     let c = |re, im| table::ComplexDouble { re, im };
-    assert_eq!(apply(operation::<_, Prod>(), &[c(1.0, 2.0), c(0.0, 1.0)], &[c(3.0, -1.0), c(0.0, 1.0)]), [c(5.0, 5.0), c(-1.0, 0.0)]);
-    assert_eq!(apply(operation::<_, Sum>(), &[c(1.0, 2.0)], &[c(3.0, -1.0)]), [c(4.0, 1.0)]);
+    assert_eq!(
+        apply(
+            operation::<table::ComplexDouble, Prod>(),
+            &[c(1.0, 2.0), c(0.0, 1.0)],
+            &[c(3.0, -1.0), c(0.0, 1.0)]
+        ),
+        [c(5.0, 5.0), c(-1.0, 0.0)]
+    );
+    assert_eq!(
+        apply(
+            operation::<table::ComplexDouble, Sum>(),
+            &[c(1.0, 2.0)],
+            &[c(3.0, -1.0)]
+        ),
+        [c(4.0, 1.0)]
+    );
 }
 
 /// A small integer as an x87 80-bit number: sign and exponent, explicit leading bit.
@@ -408,13 +589,37 @@ fn long_double(value: i64) -> table::LongDouble {
 fn long_double_operations_are_exact_to_64_bits() {
     use ops::{operation, Max, Min, Prod, Sum};
     let big = (1i64 << 62) + 1;
-    for (a, b) in [(1, 2), (-3, 5), (7, -7), (big, 1), (big, -big), (0, -4), (3_000_000_019, 2_000_000_011)] {
+    for (a, b) in [
+        (1, 2),
+        (-3, 5),
+        (7, -7),
+        (big, 1),
+        (big, -big),
+        (0, 4),
+        (3_000_000_019, 2_000_000_011),
+    ] {
         let (x, y) = ([long_double(a)], [long_double(b)]);
-        assert_eq!(apply(operation::<_, Sum>(), &x, &y), [long_double(a + b)], "{a} + {b}");
-        assert_eq!(apply(operation::<_, Min>(), &x, &y), [long_double(a.min(b))], "min of {a} and {b}");
-        assert_eq!(apply(operation::<_, Max>(), &x, &y), [long_double(a.max(b))], "max of {a} and {b}");
+        assert_eq!(
+            apply(operation::<table::LongDouble, Sum>(), &x, &y),
+            [long_double(a + b)],
+            "{a} + {b}"
+        );
+        assert_eq!(
+            apply(operation::<table::LongDouble, Min>(), &x, &y),
+            [long_double(a.min(b))],
+            "min of {a} and {b}"
+        );
+        assert_eq!(
+            apply(operation::<table::LongDouble, Max>(), &x, &y),
+            [long_double(a.max(b))],
+            "max of {a} and {b}"
+        );
         if let Some(product) = a.checked_mul(b) {
-            assert_eq!(apply(operation::<_, Prod>(), &x, &y), [long_double(product)], "{a} * {b}");
+            assert_eq!(
+                apply(operation::<table::LongDouble, Prod>(), &x, &y),
+                [long_double(product)],
+                "{a} * {b}"
+            );
         }
     }
 }

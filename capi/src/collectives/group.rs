@@ -1,0 +1,320 @@
+//! A group of PEs that run collectives together: numbering of operations, publishing, flow control, barrier.
+//!
+//! Not the data movement itself (`data`, `reduce`). Used by teams and active sets, one group each.
+//!
+//! Protocol. Operation numbers grow by one a collective. A member that contributes to operation N writes its data, then N, into its header of
+//! N (a ring of [`layout::RING`]); readers wait until the header says at least N. Before a member reuses a header, all members have finished
+//! the operation that used it last: known for free when an operation heard from everybody (who is in N has finished N-1), else read from the
+//! members' "finished" lines. Numbers never go back, also when a slot passes to another group: that one starts above.
+
+use super::layout::{self, Slot, HEADER_AUX, MOST_ROUNDS, RING, STAGED};
+use crate::wait;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Members up to which a barrier reads everybody's line, where every PE has a core of its own. Beyond, rounds of a dissemination barrier cost less.
+const FLAT_WITH_CORES: usize = 16;
+
+/// How a group reaches the memory of its members.
+pub(crate) trait Memory {
+    /// Address in this process of PE `pe`'s copy of the symmetric address `addr`.
+    ///
+    /// # Safety
+    /// `addr` lies in this PE's symmetric memory, and `pe` is a PE of the program.
+    unsafe fn peer(&self, addr: *const u8, pe: usize) -> *mut u8;
+}
+
+/// A number in a line of shared memory.
+///
+/// # Safety
+/// `line` is mapped, 8-byte aligned, and accessed only atomically while the program runs.
+#[inline]
+pub(crate) unsafe fn number<'a>(line: *mut u8) -> &'a AtomicU64 {
+    // SAFETY: the caller's contract.
+    unsafe { AtomicU64::from_ptr(line.cast()) }
+}
+
+/// What operations members compare under SHMEM_DEBUG: a kind and a size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Kind {
+    /// Barrier or sync.
+    Sync = 1,
+    /// Broadcast.
+    Broadcast,
+    /// fcollect.
+    Fcollect,
+    /// alltoall and alltoalls.
+    Alltoall,
+    /// Reductions and scans.
+    Reduce,
+    /// Creation of teams.
+    Split,
+}
+
+/// Called when members turn out to be in different collectives: the other member's world PE, and both descriptions.
+pub(crate) type Mismatch = fn(other: usize, mine: (u8, u64), theirs: (u8, u64));
+
+/// PEs that run collectives together.
+pub(crate) struct Group {
+    slots: Box<[Slot]>,
+    pes: Box<[u32]>,
+    me: usize,
+    flat: bool,
+    mismatch: Option<Mismatch>,
+    /// Number of the operation that this PE is in or was in last. Relaxed: one thread at a time is in a team's collectives.
+    number: AtomicU64,
+    /// Every member is known to have finished this operation.
+    known: AtomicU64,
+}
+
+// SAFETY: the pointers are to shared memory that lives as long as the program is initialised; access to it is by atomics and by the protocol.
+unsafe impl Send for Group {}
+// SAFETY: as above; the standard forbids two threads in collectives of one team at a time.
+unsafe impl Sync for Group {}
+
+impl Group {
+    /// A group of `members` (the slot of each, as mapped here, and its world PE), of which this PE is number `me`, that has done `start` operations.
+    pub(crate) fn new(
+        members: Vec<(Slot, u32)>,
+        me: usize,
+        start: u64,
+        cores: usize,
+        mismatch: Option<Mismatch>,
+    ) -> Group {
+        let size = members.len();
+        Group {
+            slots: members.iter().map(|m| m.0).collect(),
+            pes: members.iter().map(|m| m.1).collect(),
+            me,
+            flat: size <= FLAT_WITH_CORES || size > cores,
+            mismatch,
+            number: AtomicU64::new(start),
+            known: AtomicU64::new(start),
+        }
+    }
+
+    /// Members.
+    #[inline]
+    pub(crate) fn size(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// This PE's number among the members.
+    #[inline]
+    pub(crate) fn me(&self) -> usize {
+        self.me
+    }
+
+    /// The world PE of member `index`.
+    #[inline]
+    pub(crate) fn pe(&self, index: usize) -> usize {
+        self.pes[index] as usize
+    }
+
+    /// Operations done so far.
+    pub(crate) fn done(&self) -> u64 {
+        self.number.load(Ordering::Relaxed)
+    }
+
+    /// Where the "finished" lines of the members are, for one who must know later that all have left.
+    pub(crate) fn finished_lines(&self) -> Vec<*mut u8> {
+        self.slots.iter().map(|s| s.finished()).collect()
+    }
+
+    /// Starts the next operation.
+    #[inline]
+    pub(crate) fn begin(&self) -> u64 {
+        let number = self.number.load(Ordering::Relaxed) + 1;
+        self.number.store(number, Ordering::Relaxed);
+        number
+    }
+
+    /// Publishes this member's part of operation `number`: `bytes` at `data` (none when 0), and a word.
+    ///
+    /// # Safety
+    /// `data` is readable for `bytes`, at most [`STAGED`].
+    #[inline]
+    pub(crate) unsafe fn publish(&self, number: u64, word: u64, data: *const u8, bytes: usize) {
+        debug_assert!(bytes <= STAGED);
+        // The header was last used by operation number - RING.
+        if self.known.load(Ordering::Relaxed) + (RING as u64) < number {
+            self.wait_finished(number - RING as u64);
+        }
+        let slot = self.slots[self.me];
+        let header = slot.header(number);
+        // SAFETY: the slot is this PE's own and all members have finished reading what was here.
+        unsafe {
+            header.add(HEADER_AUX).cast::<u64>().write(word);
+            if bytes > 0 {
+                std::ptr::copy_nonoverlapping(data, slot.staging(number, bytes), bytes);
+            }
+            super::group::number(header).store(number, Ordering::Release);
+        }
+    }
+
+    /// Waits until `member` has published its part of operation `number`.
+    #[inline]
+    pub(crate) fn see(&self, member: usize, number: u64) {
+        let header = self.slots[member].header(number);
+        // SAFETY: a header of a mapped slot.
+        let line = unsafe { super::group::number(header) };
+        wait::until(|| line.load(Ordering::Acquire) >= number);
+    }
+
+    /// The word that `member` published with operation `number`.
+    ///
+    /// # Safety
+    /// [`Group::see`] has returned for it, and this PE has not finished the operation.
+    #[inline]
+    pub(crate) unsafe fn word(&self, member: usize, number: u64) -> u64 {
+        // SAFETY: published and not reused before this PE finishes.
+        unsafe {
+            self.slots[member]
+                .header(number)
+                .add(HEADER_AUX)
+                .cast::<u64>()
+                .read()
+        }
+    }
+
+    /// The `bytes` that `member` published with operation `number`: readable after [`Group::see`] until this PE finishes the operation.
+    #[inline]
+    pub(crate) fn staged(&self, member: usize, number: u64, bytes: usize) -> *const u8 {
+        self.slots[member].staging(number, bytes)
+    }
+
+    /// A description for the word of an operation whose members pass equal arguments.
+    #[inline]
+    pub(crate) fn describe(kind: Kind, size: u64) -> u64 {
+        (kind as u64) << 56 | size & ((1 << 56) - 1)
+    }
+
+    /// Under SHMEM_DEBUG: reports when `member` published another description than this PE's for operation `number`.
+    #[inline]
+    pub(crate) fn compare(&self, member: usize, number: u64, mine: u64) {
+        if let Some(report) = self.mismatch {
+            // SAFETY: called after `see`, before `finish`.
+            let theirs = unsafe { self.word(member, number) };
+            if theirs != mine {
+                let split = |word: u64| ((word >> 56) as u8, word & ((1 << 56) - 1));
+                report(self.pe(member), split(mine), split(theirs));
+            }
+        }
+    }
+
+    /// Notes that every member has been heard from in operation `number`, so has finished the one before.
+    #[inline]
+    pub(crate) fn heard_all(&self, number: u64) {
+        self.known.store(number - 1, Ordering::Relaxed);
+    }
+
+    /// Says that this PE reads nobody's data of operation `number` any more.
+    #[inline]
+    pub(crate) fn finish(&self, number: u64) {
+        // SAFETY: this PE's own line.
+        unsafe { super::group::number(self.slots[self.me].finished()) }
+            .store(number, Ordering::Release);
+    }
+
+    /// Waits until every other member has finished operation `number`.
+    pub(crate) fn wait_finished(&self, number: u64) {
+        for step in 1..self.size() {
+            let line = self.slots[self.after(step)].finished();
+            // SAFETY: a line of a mapped slot.
+            let line = unsafe { super::group::number(line) };
+            wait::until(|| line.load(Ordering::Acquire) >= number);
+        }
+        self.known.store(number, Ordering::Relaxed);
+    }
+
+    /// Says that this PE has done the first part of operation `number`.
+    pub(crate) fn first_part_done(&self, number: u64) {
+        // SAFETY: this PE's own line.
+        unsafe { super::group::number(self.slots[self.me].phase()) }
+            .store(number, Ordering::Release);
+    }
+
+    /// Waits until `member` has done the first part of operation `number`.
+    pub(crate) fn wait_first_part(&self, member: usize, number: u64) {
+        // SAFETY: a line of a mapped slot.
+        let line = unsafe { super::group::number(self.slots[member].phase()) };
+        wait::until(|| line.load(Ordering::Acquire) >= number);
+    }
+
+    /// The member `step` places after this one, around the group.
+    #[inline]
+    pub(crate) fn after(&self, step: usize) -> usize {
+        let index = self.me + step;
+        if index >= self.size() {
+            index - self.size()
+        } else {
+            index
+        }
+    }
+
+    /// Waits for all members (OpenSHMEM 1.6, `shmem_team_sync`). Stores before it, by any member, are visible after it.
+    #[inline]
+    pub(crate) fn sync(&self) {
+        let number = self.begin();
+        if self.size() > 1 {
+            if self.flat {
+                self.meet_flat(number);
+            } else {
+                self.meet_in_rounds(number);
+            }
+            self.heard_all(number);
+        }
+        self.finish(number);
+    }
+
+    /// Everybody writes one line and reads all others'.
+    #[inline]
+    fn meet_flat(&self, number: u64) {
+        let word = Group::describe(Kind::Sync, 0);
+        // SAFETY: nothing to read.
+        unsafe { self.publish(number, word, std::ptr::null(), 0) };
+        for step in 1..self.size() {
+            let member = self.after(step);
+            self.see(member, number);
+            self.compare(member, number, word);
+        }
+    }
+
+    /// In round r, everybody tells the member 2^r places after, and hears from the one 2^r before.
+    fn meet_in_rounds(&self, number: u64) {
+        let own = self.slots[self.me];
+        let mut distance = 1;
+        for round in 0..MOST_ROUNDS {
+            if distance >= self.size() {
+                break;
+            }
+            let partner = self.slots[self.after(distance)];
+            // SAFETY: in each line only one partner writes.
+            unsafe { super::group::number(partner.round(round)) }.store(number, Ordering::Release);
+            // SAFETY: a line of this PE's slot.
+            let line = unsafe { super::group::number(own.round(round)) };
+            wait::until(|| line.load(Ordering::Acquire) >= number);
+            distance *= 2;
+        }
+    }
+
+    /// Gives `mine` to all and returns what each member gave, in order.
+    pub(crate) fn exchange<const N: usize>(&self, kind: Kind, mine: [u64; N]) -> Vec<[u64; N]> {
+        const { assert!(N * 8 <= layout::INLINE) };
+        let number = self.begin();
+        let bytes = N * 8;
+        let word = Group::describe(kind, bytes as u64);
+        // SAFETY: an array of words.
+        unsafe { self.publish(number, word, mine.as_ptr().cast(), bytes) };
+        let mut all = Vec::with_capacity(self.size());
+        for member in 0..self.size() {
+            self.see(member, number);
+            self.compare(member, number, word);
+            // SAFETY: published, and this PE has not finished; headers are 16-byte aligned.
+            all.push(unsafe { self.staged(member, number, bytes).cast::<[u64; N]>().read() });
+        }
+        self.heard_all(number);
+        self.finish(number);
+        all
+    }
+}

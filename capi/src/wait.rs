@@ -1,0 +1,135 @@
+//! How a PE waits for memory to change: spin, then yield, then sleep. One policy for barriers, collectives, wait routines and locks.
+//!
+//! Not a notification mechanism: other PEs change memory with plain stores, so that every wait here polls. Called from every blocking routine.
+//!
+//! A wait polls without a pause first (a cache line that is on its way arrives within tens of nanoseconds), then with a processor pause, then
+//! gives up its core between polls. With more PEs than cores the spinning part is short: the PE that is waited for may need this very core. A
+//! wait that lasts sleeps for a fraction of the time it has lasted already, so that the delay it adds stays a small fraction too.
+
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// Polls without a pause at the start of each wait.
+const EAGER_POLLS: u32 = 32;
+/// Polls with a pause where every PE has a core of its own: about 100 us.
+const SPINS_WITH_CORES: u32 = 4096;
+/// Polls with a pause where PEs share cores: about as long as one switch between processes.
+const SPINS_SHARED: u32 = 24;
+/// Yields between two looks at the clock.
+const YIELDS_A_LOOK: u32 = 64;
+/// How long a wait yields before it also sleeps, where PEs share cores.
+const YIELD_SHARED: Duration = Duration::from_millis(2);
+/// How long a wait yields before it also sleeps, where every PE has a core.
+const YIELD_WITH_CORES: Duration = Duration::from_millis(50);
+/// A sleep is this fraction of the time already waited.
+const SLEEP_FRACTION: u32 = 16;
+/// The longest sleep.
+const LONGEST_SLEEP: Duration = Duration::from_millis(1);
+
+static SPINS: AtomicU32 = AtomicU32::new(SPINS_SHARED);
+static WATCH: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
+
+/// What a wait that lasts calls every now and then, with the time it has lasted: ends the program when a PE has died or a limit is over.
+pub(crate) type Watch = fn(waited: Duration);
+
+/// Sets the policy for `pes` processes on this machine. Called once at initialisation.
+pub(crate) fn configure(pes: usize, watch: Option<Watch>) {
+    let spins = if pes > cores() {
+        SPINS_SHARED
+    } else {
+        SPINS_WITH_CORES
+    };
+    SPINS.store(spins, Ordering::Relaxed);
+    let watch = watch.map_or(std::ptr::null_mut(), |f| f as *mut ());
+    WATCH.store(watch, Ordering::Release);
+}
+
+/// Cores of this machine that are online: the same answer for every PE on it, whatever cores each is bound to.
+pub(crate) fn cores() -> usize {
+    let text = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    let count: usize = text.trim().split(',').filter_map(range_length).sum();
+    if count > 0 {
+        count
+    } else {
+        std::thread::available_parallelism().map_or(1, usize::from)
+    }
+}
+
+/// Numbers in "3" or "0-7".
+fn range_length(range: &str) -> Option<usize> {
+    let (first, last) = range.split_once('-').unwrap_or((range, range));
+    let (first, last) = (first.parse::<usize>().ok()?, last.parse::<usize>().ok()?);
+    Some(last.checked_sub(first)? + 1)
+}
+
+/// Returns when `ready` says true. `ready` must read the memory it looks at with acquire ordering or stronger.
+#[inline]
+pub(crate) fn until(mut ready: impl FnMut() -> bool) {
+    for _ in 0..EAGER_POLLS {
+        if ready() {
+            return;
+        }
+    }
+    spin(&mut ready);
+}
+
+#[inline(never)]
+fn spin(ready: &mut dyn FnMut() -> bool) {
+    for _ in 0..SPINS.load(Ordering::Relaxed) {
+        std::hint::spin_loop();
+        if ready() {
+            return;
+        }
+    }
+    give_way(ready);
+}
+
+#[cold]
+fn give_way(ready: &mut dyn FnMut() -> bool) {
+    let begin = Instant::now();
+    let shared = SPINS.load(Ordering::Relaxed) == SPINS_SHARED;
+    let patience = if shared {
+        YIELD_SHARED
+    } else {
+        YIELD_WITH_CORES
+    };
+    loop {
+        for _ in 0..YIELDS_A_LOOK {
+            std::thread::yield_now();
+            if ready() {
+                return;
+            }
+        }
+        let waited = begin.elapsed();
+        if waited < Duration::from_millis(1) {
+            continue;
+        }
+        watch(waited);
+        if waited > patience {
+            nap(waited, ready);
+            if ready() {
+                return;
+            }
+        }
+    }
+}
+
+/// Sleeps in proportion until the condition holds, for about as long as has been waited so far.
+fn nap(waited: Duration, ready: &mut dyn FnMut() -> bool) {
+    let sleep = (waited / SLEEP_FRACTION).min(LONGEST_SLEEP);
+    for _ in 0..SLEEP_FRACTION {
+        std::thread::sleep(sleep);
+        if ready() {
+            return;
+        }
+    }
+}
+
+fn watch(waited: Duration) {
+    let watch = WATCH.load(Ordering::Acquire);
+    if !watch.is_null() {
+        // SAFETY: only `configure` stores here, and what it stores is null or a `Watch`.
+        let watch: Watch = unsafe { std::mem::transmute(watch) };
+        watch(waited);
+    }
+}
