@@ -232,7 +232,7 @@ __aicore__ inline uint64_t shmem_wait_until_some(const __gm__ T* ivars, uint64_t
 
 /* --- Atomics (OpenSHMEM 1.6, Atomic Memory Operations) ---------------------------------------------------------------------------- */
 
-/* 32- and 64-bit integers. Atomic to all atomics and ADD signals of the job on the same word, from any PE, by any engine: the job's
+/* 32- and 64-bit integers, and float. Atomic to all atomics and ADD signals of the job on the same word, from any PE, by any engine: the job's
  * atomic domain executes them (types.h). Plain writes to any part of the 8-byte word meanwhile are excluded: in the NIC domain a 32-bit
  * atomic rewrites its neighbour with the value it read. Non-fetching ones are rung at once and complete at the next quiet; where they are
  * compare-and-swap loops, before they return. Errors: SHMEM_E_ALIGN, _ATOMICS. */
@@ -252,6 +252,21 @@ template <typename T>
 __aicore__ inline T shmem_atomic_swap(__gm__ T* dst, shmem_same<T> value, int pe);
 template <typename T>
 __aicore__ inline T shmem_atomic_compare_swap(__gm__ T* dst, shmem_same<T> cond, shmem_same<T> value, int pe);
+/* and, or, xor for integers; min and max (ours) for all types, in these three forms each:
+ *   shmem_atomic_and(dst, value, pe)   T shmem_atomic_fetch_and(dst, value, pe)   shmem_atomic_fetch_and_nbi(fetch, dst, value, pe)
+ * On float, add, min and max are ours, and compare_swap compares bits. Float adds are exact only as float is: the order of adds counts. */
+/* Fetching without waiting: *fetch (own GM) holds the old value after quiet. One request, staged, where the NIC has the operation (fetch,
+ * fetch_add, fetch_inc, compare_swap of 64 bits, and fetch in the heap); all others are done when the call returns. */
+template <typename T>
+__aicore__ inline void shmem_atomic_fetch_nbi(__gm__ T* fetch, const __gm__ T* src, int pe);
+template <typename T>
+__aicore__ inline void shmem_atomic_fetch_add_nbi(__gm__ T* fetch, __gm__ T* dst, shmem_same<T> value, int pe);
+template <typename T>
+__aicore__ inline void shmem_atomic_fetch_inc_nbi(__gm__ T* fetch, __gm__ T* dst, int pe);
+template <typename T>
+__aicore__ inline void shmem_atomic_swap_nbi(__gm__ T* fetch, __gm__ T* dst, shmem_same<T> value, int pe);
+template <typename T>
+__aicore__ inline void shmem_atomic_compare_swap_nbi(__gm__ T* fetch, __gm__ T* dst, shmem_same<T> cond, shmem_same<T> value, int pe);
 
 /* --- Order and completion (OpenSHMEM 1.6, Memory Ordering Routines) ----------------------------------------------------------------- */
 
@@ -294,8 +309,8 @@ __aicore__ inline void shmem_sync_pe(int pe);
  * shmem_TYPE_put, get, put_nbi, get_nbi, put_signal, put_signal_nbi,
  *            iput, iget, ibput, ibget                                   all rows of types.h
  * shmem_TYPE_p, g                                                       types passed by value
- * shmem_TYPE_wait_until, test, their _all _any _some and _vector,
- *            atomic_*                                                   32- and 64-bit integers
+ * shmem_TYPE_wait_until, test, their _all _any _some and _vector        32- and 64-bit integers
+ * shmem_TYPE_atomic_*                                                   the same, and float; and, or, xor: the standard's bitwise types
  * shmem_put8 ... shmem_put128, and get, nbi, signal, iput, ibput, ...   sizes in bits
  * They forward to the templates above; impl/typed.h makes them. */
 

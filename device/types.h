@@ -11,8 +11,9 @@
  *   double        MTE copy | NIC      none                      none
  *
  * double is storage of 8 bytes: the cores have no double registers, so there is no call that takes one by value, and no LocalTensor of it.
- * half, the cores' 16-bit float, is ours beside the standard's types. long double, complex types and atomics on float and double are host
- * only.
+ * half, the cores' 16-bit float, is ours beside the standard's types. long double, complex types and atomics on double are host only.
+ * Atomics on float are the standard's fetch, set and swap, and ours: add, min, max, compare_swap (which compares bits). On A2/A3 they are
+ * compare-and-swap loops on the containing 8-byte word; on 950 core instructions.
  */
 #ifndef SHMEM_TYPES_H
 #define SHMEM_TYPES_H
@@ -65,6 +66,19 @@
   X(uint64, uint64_t)      \
   X(size, uint64_t)        \
   X(ptrdiff, int64_t)
+
+/* X(name, type): types of atomics beside the integers (the standard's extended AMO types). */
+#define SHMEM_FLOAT_AMO_TYPES(X) X(float, float)
+
+/* X(name, type): types of atomics that work on bits (the standard's bitwise AMO types). */
+#define SHMEM_BITWISE_TYPES(X) \
+  X(uint, unsigned int)        \
+  X(ulong, unsigned long)      \
+  X(ulonglong, unsigned long long) \
+  X(int32, int32_t)            \
+  X(int64, int64_t)            \
+  X(uint32, uint32_t)          \
+  X(uint64, uint64_t)
 
 /* X(bits, bytes): sized transfers, shmem_put32 and the like. */
 #define SHMEM_SIZES(X) X(8, 1) X(16, 2) X(32, 4) X(64, 8) X(128, 16)

@@ -121,15 +121,21 @@ __aicore__ inline bool read_value(state& s, queue& q, uint64_t offset, uint32_t 
   return stage_transfer(s, q, OPCODE_READ, offset, q.scratch_key, line, size) && poll_to(s, q, q.head);
 }
 
+/* Puts a 64-bit atomic into the reserved slot; the old value arrives at `local`, which `key` covers. */
+__aicore__ inline void stage_atomic_to(state& s, queue& q, uint32_t opcode, uint64_t offset, uint64_t operand, uint64_t compare,
+                                       uint32_t key, uint64_t local) {
+  wqe request;
+  encode_atomic(request, opcode, q.remote_key, q.remote_base + offset, key, local, operand, compare);
+  fill(s, q, request, SHMEM_QP_OPEN_RESPONSE | SHMEM_QP_OPEN_WRITE);
+  s.count.roce_bytes += 8;
+}
+
 /* Stages a 64-bit atomic; `line` is where the old value will be. */
 __aicore__ inline bool stage_atomic(state& s, queue& q, uint32_t opcode, uint64_t offset, uint64_t operand, uint64_t compare,
                                     uint64_t& line) {
   if (!reserve(s, q)) return false;
   line = result_line(q);
-  wqe request;
-  encode_atomic(request, opcode, q.remote_key, q.remote_base + offset, q.scratch_key, line, operand, compare);
-  fill(s, q, request, SHMEM_QP_OPEN_RESPONSE | SHMEM_QP_OPEN_WRITE);
-  s.count.roce_bytes += 8;
+  stage_atomic_to(s, q, opcode, offset, operand, compare, q.scratch_key, line);
   return true;
 }
 

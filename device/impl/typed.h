@@ -60,26 +60,58 @@ SHMEM_SIZES(SHMEM_DEFINE_STRIDED_SIZE)
 SHMEM_VALUE_TYPES(SHMEM_DEFINE_VALUE)
 #undef SHMEM_DEFINE_VALUE
 
-#define SHMEM_DEFINE_AMO(NAME, TYPE)                                                                                                   \
+#define SHMEM_DEFINE_WAIT(NAME, TYPE)                                                                                                  \
   __aicore__ inline void shmem_##NAME##_wait_until(const __gm__ TYPE* ivar, int cmp, TYPE value) {                                     \
     shmem_wait_until<TYPE>(ivar, cmp, value);                                                                                          \
   }                                                                                                                                    \
-  __aicore__ inline int shmem_##NAME##_test(const __gm__ TYPE* ivar, int cmp, TYPE value) { return shmem_test<TYPE>(ivar, cmp, value); } \
-  __aicore__ inline TYPE shmem_##NAME##_atomic_fetch(const __gm__ TYPE* src, int pe) { return shmem_atomic_fetch<TYPE>(src, pe); }     \
-  __aicore__ inline void shmem_##NAME##_atomic_set(__gm__ TYPE* dst, TYPE value, int pe) { shmem_atomic_set<TYPE>(dst, value, pe); }   \
-  __aicore__ inline void shmem_##NAME##_atomic_add(__gm__ TYPE* dst, TYPE value, int pe) { shmem_atomic_add<TYPE>(dst, value, pe); }   \
-  __aicore__ inline void shmem_##NAME##_atomic_inc(__gm__ TYPE* dst, int pe) { shmem_atomic_inc<TYPE>(dst, pe); }                      \
-  __aicore__ inline TYPE shmem_##NAME##_atomic_fetch_add(__gm__ TYPE* dst, TYPE value, int pe) {                                       \
-    return shmem_atomic_fetch_add<TYPE>(dst, value, pe);                                                                               \
+  __aicore__ inline int shmem_##NAME##_test(const __gm__ TYPE* ivar, int cmp, TYPE value) { return shmem_test<TYPE>(ivar, cmp, value); }
+SHMEM_AMO_TYPES(SHMEM_DEFINE_WAIT)
+#undef SHMEM_DEFINE_WAIT
+
+/* An operation with one operand in its three forms. */
+#define SHMEM_DEFINE_AMO_OP(NAME, TYPE, OP)                                                                                            \
+  __aicore__ inline void shmem_##NAME##_atomic_##OP(__gm__ TYPE* dst, TYPE value, int pe) { shmem_atomic_##OP<TYPE>(dst, value, pe); } \
+  __aicore__ inline TYPE shmem_##NAME##_atomic_fetch_##OP(__gm__ TYPE* dst, TYPE value, int pe) {                                      \
+    return shmem_atomic_fetch_##OP<TYPE>(dst, value, pe);                                                                              \
   }                                                                                                                                    \
+  __aicore__ inline void shmem_##NAME##_atomic_fetch_##OP##_nbi(__gm__ TYPE* fetch, __gm__ TYPE* dst, TYPE value, int pe) {            \
+    shmem_atomic_fetch_##OP##_nbi<TYPE>(fetch, dst, value, pe);                                                                        \
+  }
+#define SHMEM_DEFINE_AMO(NAME, TYPE)                                                                                                   \
+  __aicore__ inline TYPE shmem_##NAME##_atomic_fetch(const __gm__ TYPE* src, int pe) { return shmem_atomic_fetch<TYPE>(src, pe); }     \
+  __aicore__ inline void shmem_##NAME##_atomic_fetch_nbi(__gm__ TYPE* fetch, const __gm__ TYPE* src, int pe) {                         \
+    shmem_atomic_fetch_nbi<TYPE>(fetch, src, pe);                                                                                      \
+  }                                                                                                                                    \
+  __aicore__ inline void shmem_##NAME##_atomic_set(__gm__ TYPE* dst, TYPE value, int pe) { shmem_atomic_set<TYPE>(dst, value, pe); }   \
+  __aicore__ inline void shmem_##NAME##_atomic_inc(__gm__ TYPE* dst, int pe) { shmem_atomic_inc<TYPE>(dst, pe); }                      \
   __aicore__ inline TYPE shmem_##NAME##_atomic_fetch_inc(__gm__ TYPE* dst, int pe) { return shmem_atomic_fetch_inc<TYPE>(dst, pe); }   \
+  __aicore__ inline void shmem_##NAME##_atomic_fetch_inc_nbi(__gm__ TYPE* fetch, __gm__ TYPE* dst, int pe) {                           \
+    shmem_atomic_fetch_inc_nbi<TYPE>(fetch, dst, pe);                                                                                  \
+  }                                                                                                                                    \
   __aicore__ inline TYPE shmem_##NAME##_atomic_swap(__gm__ TYPE* dst, TYPE value, int pe) {                                            \
     return shmem_atomic_swap<TYPE>(dst, value, pe);                                                                                    \
   }                                                                                                                                    \
+  __aicore__ inline void shmem_##NAME##_atomic_swap_nbi(__gm__ TYPE* fetch, __gm__ TYPE* dst, TYPE value, int pe) {                    \
+    shmem_atomic_swap_nbi<TYPE>(fetch, dst, value, pe);                                                                                \
+  }                                                                                                                                    \
   __aicore__ inline TYPE shmem_##NAME##_atomic_compare_swap(__gm__ TYPE* dst, TYPE cond, TYPE value, int pe) {                         \
     return shmem_atomic_compare_swap<TYPE>(dst, cond, value, pe);                                                                      \
-  }
+  }                                                                                                                                    \
+  __aicore__ inline void shmem_##NAME##_atomic_compare_swap_nbi(__gm__ TYPE* fetch, __gm__ TYPE* dst, TYPE cond, TYPE value, int pe) { \
+    shmem_atomic_compare_swap_nbi<TYPE>(fetch, dst, cond, value, pe);                                                                  \
+  }                                                                                                                                    \
+  SHMEM_DEFINE_AMO_OP(NAME, TYPE, add)                                                                                                 \
+  SHMEM_DEFINE_AMO_OP(NAME, TYPE, min)                                                                                                 \
+  SHMEM_DEFINE_AMO_OP(NAME, TYPE, max)
+#define SHMEM_DEFINE_BITWISE(NAME, TYPE) \
+  SHMEM_DEFINE_AMO_OP(NAME, TYPE, and)   \
+  SHMEM_DEFINE_AMO_OP(NAME, TYPE, or)    \
+  SHMEM_DEFINE_AMO_OP(NAME, TYPE, xor)
 SHMEM_AMO_TYPES(SHMEM_DEFINE_AMO)
+SHMEM_FLOAT_AMO_TYPES(SHMEM_DEFINE_AMO)
+SHMEM_BITWISE_TYPES(SHMEM_DEFINE_BITWISE)
+#undef SHMEM_DEFINE_BITWISE
+#undef SHMEM_DEFINE_AMO_OP
 #undef SHMEM_DEFINE_AMO
 
 /* VALUE: one value, or (suffix _vector) a list with a value each. */

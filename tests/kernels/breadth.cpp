@@ -8,6 +8,11 @@
  *               sized names
  * br_waits      PE pe sets n (at most 64) variables of PE 0 at a to i + 1, in an order that m gives;  on PE 0 [0]: seen, [1]: wrong,
  *               PE 0 waits in the form k, see `form`                                                 [2]: error
+ * br_atomics    1 core of one PE: n steps on a at pe, each three u64 words at b: operation, operand,  [i]: what step i fetched,
+ *               comparand (see `operate`; 64 added: nbi). k: 0 u64, 1 u32, 2 u32 at a + 4, 3 i64,      [n]: error
+ *               4 i32, 5 i32 at a + 4, 6 float, 7 float at a + 4
+ * br_contend    every core n times on PE pe: float add 1 at a, int32 max at a + 4, xor of its own bit   [c]: error
+ *               at a + 8 (u64, 2 n + 1 times), or and and of its bit at a + 16 (u32), min at a + 20
  */
 #include "kernel_operator.h"
 #include "shmem.h"
@@ -116,7 +121,125 @@ __aicore__ inline void receive_by_ub(__gm__ int64_t* ivars, GM_ADDR out, uint64_
   out_word(out, 0, seen);
 }
 
+/* One step on any type. Returns the bits that it fetched. */
+template <typename T>
+__aicore__ inline uint64_t operate(__gm__ T* word, __gm__ T* fetch, uint64_t what, T value, T cond, int pe) {
+  using bits = shmem_impl::bits_of<T>;
+  T old = T(0);
+  switch (what) {
+    case 0: old = shmem_atomic_fetch(word, pe); break;
+    case 1: shmem_atomic_set(word, value, pe); break;
+    case 2: shmem_atomic_add(word, value, pe); break;
+    case 3: shmem_atomic_inc(word, pe); break;
+    case 4: old = shmem_atomic_fetch_add(word, value, pe); break;
+    case 5: old = shmem_atomic_fetch_inc(word, pe); break;
+    case 6: old = shmem_atomic_swap(word, value, pe); break;
+    case 7: old = shmem_atomic_compare_swap(word, cond, value, pe); break;
+    case 8: shmem_atomic_min(word, value, pe); break;
+    case 9: shmem_atomic_max(word, value, pe); break;
+    case 10: old = shmem_atomic_fetch_min(word, value, pe); break;
+    case 11: old = shmem_atomic_fetch_max(word, value, pe); break;
+    case 64: shmem_atomic_fetch_nbi(fetch, word, pe); break;
+    case 68: shmem_atomic_fetch_add_nbi(fetch, word, value, pe); break;
+    case 69: shmem_atomic_fetch_inc_nbi(fetch, word, pe); break;
+    case 70: shmem_atomic_swap_nbi(fetch, word, value, pe); break;
+    case 71: shmem_atomic_compare_swap_nbi(fetch, word, cond, value, pe); break;
+    case 74: shmem_atomic_fetch_min_nbi(fetch, word, value, pe); break;
+    case 75: shmem_atomic_fetch_max_nbi(fetch, word, value, pe); break;
+    default: break;
+  }
+  if (what >= 64) {
+    shmem_quiet();
+    old = AscendC::ReadGmByPassDCache<T>(fetch);
+  }
+  return uint64_t(shmem_impl::bit_cast<bits>(old));
+}
+
+/* The operations on bits, for integers. */
+template <typename T>
+__aicore__ inline uint64_t operate_bits(__gm__ T* word, __gm__ T* fetch, uint64_t what, T value, int pe) {
+  T old = T(0);
+  switch (what) {
+    case 16: shmem_atomic_and(word, value, pe); break;
+    case 17: shmem_atomic_or(word, value, pe); break;
+    case 18: shmem_atomic_xor(word, value, pe); break;
+    case 19: old = shmem_atomic_fetch_and(word, value, pe); break;
+    case 20: old = shmem_atomic_fetch_or(word, value, pe); break;
+    case 21: old = shmem_atomic_fetch_xor(word, value, pe); break;
+    case 83: shmem_atomic_fetch_and_nbi(fetch, word, value, pe); break;
+    case 84: shmem_atomic_fetch_or_nbi(fetch, word, value, pe); break;
+    case 85: shmem_atomic_fetch_xor_nbi(fetch, word, value, pe); break;
+    default: break;
+  }
+  if (what >= 64) {
+    shmem_quiet();
+    old = AscendC::ReadGmByPassDCache<T>(fetch);
+  }
+  return uint64_t(shmem_impl::bits_of<T>(old));
+}
+
+template <typename T>
+__aicore__ inline T from_bits(uint64_t word) {
+  return shmem_impl::bit_cast<T>(shmem_impl::bits_of<T>(word));
+}
+
+/* n steps; `fetch` of nbi forms is the word after the steps. */
+template <typename T, bool whole>
+__aicore__ inline void steps(GM_ADDR a, GM_ADDR b, GM_ADDR out, int pe, uint64_t n) {
+  __gm__ uint64_t* list = reinterpret_cast<__gm__ uint64_t*>(b);
+  __gm__ T* word = reinterpret_cast<__gm__ T*>(a);
+  __gm__ T* fetch = reinterpret_cast<__gm__ T*>(list + 3 * n);
+  for (uint64_t i = 0; i < n; ++i) {
+    uint64_t what = AscendC::ReadGmByPassDCache<uint64_t>(list + 3 * i);
+    T value = from_bits<T>(AscendC::ReadGmByPassDCache<uint64_t>(list + 3 * i + 1));
+    T cond = from_bits<T>(AscendC::ReadGmByPassDCache<uint64_t>(list + 3 * i + 2));
+    uint64_t old = 0;
+    if ((what & 63) >= 16) {
+      if constexpr (whole) old = operate_bits<T>(word, fetch, what, value, pe);
+    } else {
+      old = operate<T>(word, fetch, what, value, cond, pe);
+    }
+    out_word(out, i, old);
+  }
+}
+
 }  // namespace breadth
+
+extern "C" __global__ __aicore__ void br_atomics(GM_ADDR ctx, GM_ADDR a, GM_ADDR b, GM_ADDR out, uint64_t engine, uint64_t pe, uint64_t n,
+                                                 uint64_t m, uint64_t k) {
+  (void)m;
+  shmem_guard guard = shmem_attach(ctx, breadth::with_engine(engine));
+  if (k == 0) breadth::steps<uint64_t, true>(a, b, out, int(pe), n);
+  if (k == 1) breadth::steps<uint32_t, true>(a, b, out, int(pe), n);
+  if (k == 2) breadth::steps<uint32_t, true>(a + 4, b, out, int(pe), n);
+  if (k == 3) breadth::steps<int64_t, true>(a, b, out, int(pe), n);
+  if (k == 4) breadth::steps<int32_t, true>(a, b, out, int(pe), n);
+  if (k == 5) breadth::steps<int32_t, true>(a + 4, b, out, int(pe), n);
+  if (k == 6) breadth::steps<float, false>(a, b, out, int(pe), n);
+  if (k == 7) breadth::steps<float, false>(a + 4, b, out, int(pe), n);
+  shmem_quiet();
+  breadth::out_word(out, n, shmem_error());
+}
+
+extern "C" __global__ __aicore__ void br_contend(GM_ADDR ctx, GM_ADDR a, GM_ADDR b, GM_ADDR out, uint64_t engine, uint64_t pe, uint64_t n,
+                                                 uint64_t m, uint64_t k) {
+  (void)b, (void)m, (void)k;
+  shmem_guard guard = shmem_attach(ctx, breadth::with_engine(engine));
+  uint32_t me = uint32_t(shmem_my_pe() * shmem_n_cores() + shmem_my_core());
+  int to = int(pe);
+  for (uint64_t i = 0; i < n && shmem_error() == SHMEM_OK; ++i) {
+    shmem_float_atomic_add(reinterpret_cast<__gm__ float*>(a), 1.0f, to);
+    shmem_int32_atomic_max(reinterpret_cast<__gm__ int32_t*>(a + 4), int32_t(me * 1000 + i), to);
+    shmem_uint64_atomic_xor(reinterpret_cast<__gm__ uint64_t*>(a + 8), 1ull << me, to);
+    shmem_uint32_atomic_or(reinterpret_cast<__gm__ uint32_t*>(a + 16), 1u << me, to);
+    if (i + 1 < n || (me & 1) != 0) shmem_uint32_atomic_and(reinterpret_cast<__gm__ uint32_t*>(a + 16), ~(1u << me), to);
+    shmem_int_atomic_min(reinterpret_cast<__gm__ int*>(a + 20), -int(me * 1000 + i), to);
+    shmem_uint64_atomic_fetch_xor(reinterpret_cast<__gm__ uint64_t*>(a + 8), 1ull << me, to);
+  }
+  shmem_uint64_atomic_xor(reinterpret_cast<__gm__ uint64_t*>(a + 8), 1ull << me, to);
+  shmem_quiet();
+  breadth::out_word(out, uint64_t(shmem_my_core()), shmem_error());
+}
 
 extern "C" __global__ __aicore__ void br_strided(GM_ADDR ctx, GM_ADDR a, GM_ADDR b, GM_ADDR out, uint64_t engine, uint64_t pe, uint64_t n,
                                                  uint64_t m, uint64_t k) {

@@ -30,3 +30,28 @@ fn waits_on_many_variables_report_each_one_once_in_every_form_and_end_by_themsel
         assert_eq!(outcome.sum("wrong"), 0, "{engine}: {}", outcome.report());
     }
 }
+
+/// The settings of a job whose atomic domain is the core.
+fn on_cores(job: Job) -> Job {
+    job.env("NPUSIM_SOC", "Ascend950PR_9599").env("NPUSHMEM_ATOMIC_DOMAIN", "core")
+}
+
+#[test]
+fn random_sequences_of_every_atomic_on_every_type_fetch_what_a_plain_word_holds() {
+    for engine in ["mapped", "roce"] {
+        let nic = job(2, "atomics").arg("engine", engine).run().ok();
+        assert_eq!(nic.sum("wrong"), 0, "{engine}: {}", nic.report());
+    }
+    let core = on_cores(job(2, "atomics")).run().ok();
+    assert_eq!(core.sum("wrong"), 0, "{}", core.report());
+    let chaos = job(2, "atomics").env("NPUSIM_NIC", "chaos:4").run().ok();
+    assert_eq!(chaos.sum("wrong"), 0, "{}", chaos.report());
+}
+
+#[test]
+fn no_float_add_bit_or_extreme_is_lost_when_all_cores_work_on_the_same_words() {
+    for outcome in [job(3, "contend").arg("cores", 3).run(), on_cores(job(3, "contend")).arg("cores", 3).run()] {
+        let outcome = outcome.ok();
+        assert_eq!(outcome.sum("wrong"), 0, "{}", outcome.report());
+    }
+}

@@ -2,6 +2,7 @@
 //! kernels of kernels/breadth.cpp and kernels/teams.cpp as its scenario says, compares with plain Rust, and prints `key=value` lines that
 //! the tests read. Not for users. Exit code 0: the scenario ran to its end; 1: an error, printed to standard error.
 
+mod atomics;
 mod breadth;
 mod stand;
 
@@ -28,6 +29,8 @@ fn run() -> anyhow::Result<()> {
     match name.as_str() {
         "strided" => breadth::strided(&stand)?,
         "waits" => breadth::waits(&stand)?,
+        "atomics" => atomics::steps(&stand)?,
+        "contend" => atomics::contend(&stand)?,
         other => bail!("no scenario {other}"),
     }
     stand.end()
