@@ -20,6 +20,8 @@ use crate::wqe::{extended, opcode, DataSegment, SendWqe, ATOMIC_SIZE, SEGMENTS};
 
 /// How long a request to a queue pair that is not connected yet is retried: its owner is about to connect it.
 const RETRY_TIME: Duration = Duration::from_secs(1);
+/// How long a process may take from closing its descriptors to its end.
+const DEATH_TIME: Duration = Duration::from_millis(200);
 /// Pause between two tries.
 const RETRY_PAUSE: Duration = Duration::from_micros(50);
 
@@ -456,7 +458,7 @@ fn remote_bytes(
 ) -> Result<*mut u8, Failure> {
     let region = match cache.get(responder, slot, rkey) {
         Ok(region) => region,
-        Err(NoRegion::Unreachable(_)) if responder.port.is_dead() => {
+        Err(NoRegion::Unreachable(_)) if is_dying(responder) => {
             return Err(Failure::new(
                 Status::RetryExceeded,
                 "the peer's process has ended, or closed its NIC",
@@ -488,6 +490,19 @@ fn remote_bytes(
             format!("{va:#x}+{len:#x} leaves remote region {rkey:#x}"),
         )
     })
+}
+
+/// Whether a peer whose memory cannot be reached is dead, or so soon: a process that ends closes its descriptors before it is seen to end.
+#[cold]
+fn is_dying(responder: &Responder) -> bool {
+    let deadline = Instant::now() + DEATH_TIME;
+    while !responder.port.is_dead() {
+        if Instant::now() >= deadline {
+            return false;
+        }
+        std::thread::sleep(RETRY_PAUSE);
+    }
+    true
 }
 
 #[cold]
