@@ -289,7 +289,7 @@ impl Config {
 
     /// How long PEs wait for one another where the last of them may still be waiting for its kernel.
     pub(crate) fn patience(&self) -> Duration {
-        self.kernel_wait() + self.timeout
+        Duration::from_secs(self.kernel_limit().into()) + self.timeout
     }
 }
 
