@@ -48,7 +48,8 @@
  *
  * ERRORS. The first error of a core is latched in its record (struct shmem_error in abi.h), and the host's next synchronize returns it.
  * From then on every call of that core returns at once and does nothing; calls that return values return 0. shmem_error() lets a kernel
- * ask. Every wait ends: by its condition, by the time limit of the context (SHMEM_E_TIMEOUT), or because the host says so (SHMEM_E_ABORT).
+ * ask. Every wait ends: by its condition, by the time limit of the context (SHMEM_E_TIMEOUT), because the host says so (SHMEM_E_ABORT), or
+ * because a request of the core has failed meanwhile, toward whatever PE (SHMEM_E_COMPLETION).
  * Errors that any call may record: SHMEM_E_PE, _BOUNDS, _UNREACHABLE, _BROKEN, _COMPLETION, _TIMEOUT, _ABORT; others stand at the call.
  */
 #ifndef SHMEM_H

@@ -109,6 +109,7 @@ __aicore__ inline void attach(GM_ADDR ctx, const shmem_options& options) {
   s.queues[0].line = 0;
   s.clock = 0;
   s.left_fenced = 0;
+  s.next_left = 0;
   s.fences = 0;
   s.calls = 0;
   s.asked = 0;

@@ -36,6 +36,13 @@ __aicore__ inline void save_queue(queue& q) {
   store<uint32_t>(q.line + SHMEM_OFFSET(shmem_qp, open), q.open);
 }
 
+/* Records that a request failed: the queue pair is broken from then on. `index`: the request; `first`: dword 0 of the completion. */
+__aicore__ inline void record_failed(state& s, uint64_t line, int pe, uint32_t qpn, uint64_t index, uint64_t entry, uint32_t first) {
+  uint32_t sub_status = cqe_sub_status(load<uint32_t>(entry + CQE_SUB_STATUS_OFFSET));
+  store<uint32_t>(line + SHMEM_OFFSET(shmem_qp, broken), 1);
+  fail(s, SHMEM_E_COMPLETION, pe, index, first & 0x1f, qpn, cqe_status(first) | (sub_status << 8));
+}
+
 /* One look at the completion ring. True when there was an entry; a failed one is recorded, and it advances the tail too. */
 __aicore__ inline bool poll(state& s, queue& q) {
   uint64_t entry = q.completions + (q.consumed & (q.completion_depth - 1)) * q.completion_stride;
@@ -53,12 +60,7 @@ __aicore__ inline bool poll(state& s, queue& q) {
     q.strong = 0;
   }
   if (q.consumed - q.told >= q.completion_depth / 2) tell_consumed(s, q);
-  uint32_t status = cqe_status(first);
-  if (status != 0) {
-    uint32_t sub_status = cqe_sub_status(load<uint32_t>(entry + CQE_SUB_STATUS_OFFSET));
-    store<uint32_t>(q.line + SHMEM_OFFSET(shmem_qp, broken), 1);
-    fail(s, SHMEM_E_COMPLETION, q.pe, q.tail - 1, first & 0x1f, q.qpn, status | (sub_status << 8));
-  }
+  if (cqe_status(first) != 0) record_failed(s, q.line, q.pe, q.qpn, q.tail - 1, entry, first);
   return true;
 }
 
@@ -243,6 +245,43 @@ __aicore__ inline queue* queue_toward(state& s, int pe) {
   q->used = s.clock;
   s.last_queue = oldest;
   return q;
+}
+
+/* Looks for a failed completion on one of the pairs that left the set with requests open, another one at each call. Consumes nothing: the
+ * pair's counters stay in its line until it is loaded again. */
+__aicore__ inline bool heed_left(state& s) {
+  int pe = s.next_left;
+  s.next_left = pe + 1 < s.n_pes ? pe + 1 : 0;
+  for (uint32_t i = 0; i < s.n_queues; ++i) {
+    if (s.queues[i].line != 0 && s.queues[i].pe == pe) return true;
+  }
+  uint64_t line = s.qps + uint64_t(pe) * sizeof(struct shmem_qp);
+  uint64_t tail = load<uint64_t>(line + SHMEM_OFFSET(shmem_qp, tail));
+  if (load<uint32_t>(line + SHMEM_OFFSET(shmem_qp, usable)) == 0 || load<uint64_t>(line + SHMEM_OFFSET(shmem_qp, head)) == tail) return true;
+  uint64_t ring = load<uint64_t>(line + SHMEM_OFFSET(shmem_qp, cq_buf));
+  uint32_t depth = load<uint32_t>(line + SHMEM_OFFSET(shmem_qp, cq_depth));
+  uint32_t stride = load<uint32_t>(line + SHMEM_OFFSET(shmem_qp, cqe_size));
+  uint64_t n = load<uint64_t>(line + SHMEM_OFFSET(shmem_qp, cq_ci));
+  for (uint32_t looks = 0; looks < depth; ++looks, ++n) {
+    uint64_t entry = ring + (n & (depth - 1)) * stride;
+    uint32_t first = load<uint32_t>(entry);
+    if (!cqe_valid(first, n, depth)) return true;
+    acquire_cqe();
+    if (cqe_status(first) == 0) continue;
+    record_failed(s, line, pe, load<uint32_t>(line + SHMEM_OFFSET(shmem_qp, qpn)), cqe_wqe_index(first), entry, first);
+    return false;
+  }
+  return true;
+}
+
+__aicore__ inline bool heed_completions(state& s) {
+  for (uint32_t i = 0; i < s.n_queues; ++i) {
+    queue& q = s.queues[i];
+    while (q.line != 0 && q.tail < q.head - q.staged && poll(s, q)) {
+      if (s.error != SHMEM_OK) return false;
+    }
+  }
+  return s.left_open == 0 || heed_left(s);
 }
 
 /* Rings what is staged, on every queue pair. */

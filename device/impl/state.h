@@ -69,6 +69,7 @@ struct state {
   uint32_t calls;       /* entered since the last look at the abort line */
   uint32_t asked;       /* times that shmem_done and shmem_test said no in a row */
   uint32_t left_open, left_fenced; /* requests of queue pairs that are not in `queues`: open; before a fence */
+  int32_t next_left;               /* PE whose queue pair, if it is none of `queues`, is looked at next (heed_left) */
   uint32_t fences;                 /* 1: a fence passed over open requests of some queue pair */
   struct shmem_core count;         /* line 1 only: added up here, stored at the end */
   queue queues[MAX_QUEUES];

@@ -15,18 +15,22 @@ constexpr uint64_t WAIT_CORE = 3;
 constexpr uint64_t WAIT_PE = 4;
 constexpr uint64_t WAIT_ATOMIC = 5;
 
-constexpr uint32_t LOOKS_PER_CHECK = 16; /* looks between two readings of the clock and the abort line */
+constexpr uint32_t LOOKS_PER_CHECK = 16; /* looks between two readings of the clock, the abort line and the own completions */
+
+/* Consumes the completions of this core that are there. False when a request has failed; the error is recorded (queue.h). */
+__aicore__ inline bool heed_completions(state& s);
 
 /* One wait. The clock is first read after LOOKS_PER_CHECK looks, so a wait that ends at once costs no clock. */
 struct patience {
   uint64_t begin = 0;
   uint32_t looks = 0;
 
-  /* False when the wait must end: the time is over or the host wrote the abort line. The error is recorded. */
+  /* False when the wait must end: the time is over, the host wrote the abort line, or a request of this core has failed: what is waited for
+   * may then never come, and the failure says why. The error is recorded. */
   __aicore__ inline bool more(state& s, int pe, uint64_t what, uint64_t which) {
     looks = looks + 1;
     if ((looks & (LOOKS_PER_CHECK - 1)) != 0) return true;
-    if (!heed_abort(s, what, which)) return false;
+    if (!heed_abort(s, what, which) || !heed_completions(s)) return false;
     uint64_t tick = now();
     if (begin == 0) {
       begin = tick;

@@ -97,7 +97,19 @@ enum mistake : uint64_t {
   PUT_FOREVER = 8,       /* put, quiet to pe until an error comes, at most n times (0: no bound) */
   NO_ATTACH = 9,         /* my_pe is known, a put without attach */
   NULL_SYMMETRIC = 10,   /* put of 8 bytes to address 0 on pe */
-  COUNT_OVERFLOW = 11    /* put of 2^61 + 1 8-byte elements */
+  COUNT_OVERFLOW = 11,   /* put of 2^61 + 1 8-byte elements */
+  WRONG_KEY = 12         /* put_nbi of 64 bytes to pe with a key that its NIC does not know, then a wait as m says, see `wait_kind` */
+};
+
+/* How WRONG_KEY waits: but for QUIET, for what never comes. */
+enum wait_kind : uint64_t {
+  QUIET = 0,
+  WAIT_UNTIL = 1,
+  SIGNAL_WAIT = 2,
+  SYNC_ALL = 3,
+  SYNC_PE = 4,
+  TEST = 5,
+  OTHERS_THEN_WAIT = 6 /* p to every other PE first, which takes the failed pair out of the staging set where there are enough of them */
 };
 
 /* Own GM, uncached, complete before what follows. */
@@ -232,6 +244,36 @@ __aicore__ inline void one_call(GM_ADDR a, GM_ADDR b, int pe, uint64_t n, uint64
   }
 }
 
+/* Makes the key toward pe one that the peer's NIC does not know, until the host writes the table anew. */
+__aicore__ inline void spoil_key(GM_ADDR ctx, int pe) {
+  uint64_t peers = word64(ctx + SHMEM_OFFSET(shmem_ctx, peers));
+  GM_ADDR key = reinterpret_cast<GM_ADDR>(peers + uint64_t(pe) * sizeof(struct shmem_peer) + SHMEM_OFFSET(shmem_peer, rkey));
+  AscendC::WriteGmByPassDCache<uint32_t>(reinterpret_cast<__gm__ uint32_t*>(key), word32(key) ^ (1u << 20));
+  AscendC::DataSyncBarrier<AscendC::MemDsbT::DDR>();
+}
+
+__aicore__ inline void wait_in_vain(GM_ADDR a, int pe, uint64_t kind) {
+  constexpr uint64_t NEVER = ~uint64_t(0);
+  __gm__ uint64_t* words = reinterpret_cast<__gm__ uint64_t*>(a);
+  switch (kind) {
+    case QUIET: shmem_quiet(); break;
+    case SIGNAL_WAIT: shmem_signal_wait_until(words, SHMEM_CMP_EQ, NEVER); break;
+    case SYNC_ALL: shmem_sync_all(); break;
+    case SYNC_PE: shmem_sync_pe(pe); break;
+    case TEST:
+      while (shmem_test(words, SHMEM_CMP_EQ, NEVER) == 0) {
+      }
+      break;
+    case OTHERS_THEN_WAIT:
+      for (int to = 0; to < shmem_n_pes(); ++to) {
+        if (to != pe) shmem_p(words + 8, uint64_t(1), to);
+      }
+      shmem_wait_until(words, SHMEM_CMP_EQ, NEVER);
+      break;
+    default: shmem_wait_until(words, SHMEM_CMP_EQ, NEVER); break;
+  }
+}
+
 __aicore__ inline void be_wrong(GM_ADDR ctx, GM_ADDR a, GM_ADDR b, int pe, uint64_t n, uint64_t m, uint64_t k) {
   __gm__ uint64_t* words = reinterpret_cast<__gm__ uint64_t*>(a);
   switch (k) {
@@ -265,9 +307,14 @@ __aicore__ inline void be_wrong(GM_ADDR ctx, GM_ADDR a, GM_ADDR b, int pe, uint6
       break;
     case NULL_SYMMETRIC: shmem_putmem(reinterpret_cast<GM_ADDR>(uint64_t(0)), b, 8, pe); break;
     case COUNT_OVERFLOW: shmem_put(words, reinterpret_cast<__gm__ uint64_t*>(b), (1ull << 61) + 1, pe); break;
+    case WRONG_KEY:
+      spoil_key(ctx, pe);
+      shmem_putmem_nbi(a, b, 64, pe);
+      shmem_commit();
+      wait_in_vain(a, pe, m);
+      break;
     default: break;
   }
-  (void)ctx;
 }
 
 }  // namespace selftest

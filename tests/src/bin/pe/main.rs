@@ -1,6 +1,8 @@
 //! One PE of the multi-process tests: sets a job up, launches the self-test kernels as its scenario says, and prints `key=value` lines that the
 //! tests read. Not for users. Exit code 0: the scenario ran to its end; 1: an error, printed to standard error.
 
+mod faults;
+mod golden;
 mod scenario;
 mod stand;
 

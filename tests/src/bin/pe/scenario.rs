@@ -2,6 +2,8 @@
 
 use anyhow::{bail, ensure, Result};
 
+use crate::faults;
+use crate::golden;
 use crate::stand::Stand;
 
 /// Byte that no pattern of [`pattern`] leaves in place by accident: fills what must stay untouched.
@@ -24,14 +26,14 @@ pub fn run(name: &str, stand: &Stand) -> Result<()> {
         "barrier" => barrier(stand),
         "rows" => rows(stand),
         "batch" => batch(stand),
-        "fault" => fault(stand),
-        "recover" => recover(stand),
-        "victim" => victim(stand),
+        "golden" => golden::golden(stand),
+        "fault" => faults::fault(stand),
+        "victim" => faults::victim(stand),
         other => bail!("no scenario {other}"),
     }
 }
 
-fn pattern(pe: u64, round: u64, n: usize) -> Vec<u8> {
+pub(crate) fn pattern(pe: u64, round: u64, n: usize) -> Vec<u8> {
     (0..n as u64)
         .map(|i| ((i * 7 + pe * 31 + round * 13) % 199) as u8)
         .collect()
@@ -44,7 +46,7 @@ fn words_of(bytes: &[u8]) -> Vec<u64> {
         .collect()
 }
 
-fn print(key: &str, value: impl std::fmt::Display) {
+pub(crate) fn print(key: &str, value: impl std::fmt::Display) {
     println!("{key}={value}");
 }
 
@@ -599,74 +601,4 @@ fn batch(s: &Stand) -> Result<()> {
     print("ring_copies", stats.ring_copies);
     print("polls", stats.polls);
     Ok(())
-}
-
-/// One mistake on PE 0; what synchronize says is printed, by every PE.
-fn fault(s: &Stand) -> Result<()> {
-    let k: u64 = s.get("mistake", 0)?;
-    let n: u64 = s.get("n", 64)?;
-    let m: u64 = s.get("m", 0)?;
-    let blocks: u32 = s.get("blocks", 1)?;
-    let a_offset: u64 = s.get("a_offset", 0)?;
-    let result = if s.me() == 0 {
-        s.launch_at("st_fault", blocks, (a_offset, 0), s.next(), [n, m, k])
-    } else {
-        Ok(())
-    };
-    match result {
-        Ok(()) => print("result", "ok"),
-        Err(error) => print("result", format!("{error:#}").replace('\n', " ")),
-    }
-    if s.get("end", 0)? == 1 {
-        // What the kernel did may have cost the process its stream: the job cannot meet any more.
-        std::process::exit(0);
-    }
-    Ok(())
-}
-
-/// A failed request breaks the queue pair; recover makes the device whole again.
-fn recover(s: &Stand) -> Result<()> {
-    let bad = if s.me() == 0 {
-        s.launch_at("st_fault", 1, (0, 0), s.next(), [u64::MAX / 2, 0, 0])
-    } else {
-        Ok(())
-    };
-    print(
-        "first",
-        bad.map_or_else(|e| e.to_string(), |()| "ok".into()),
-    );
-    s.world.barrier_all()?;
-    s.world.recover()?;
-    s.world.barrier_all()?;
-    s.world.write(&s.b, 0, &pattern(s.me(), 5, 100))?;
-    s.world.barrier_all()?;
-    s.launch("st_move", s.next(), 100, 1, 0)?;
-    s.world.barrier_all()?;
-    let mut seen = vec![0; 100];
-    s.world.read(&s.a, 0, &mut seen)?;
-    print("wrong", u64::from(seen != pattern(s.before(), 5, 100)));
-    Ok(())
-}
-
-/// Puts until an error comes; the harness kills a PE meanwhile. `wait`: the survivors wait in a barrier instead.
-fn victim(s: &Stand) -> Result<()> {
-    println!("ready");
-    let target = s.get("to", 0)?;
-    let result = match s.get("how", "put".to_owned())?.as_str() {
-        "put" => s.launch_at("st_fault", 1, (0, 0), target, [0, 0, 8]),
-        "barrier" => s.launch("st_barrier", 0, u64::MAX / 2, 0, 0),
-        "host" => {
-            if s.me() == target {
-                std::thread::sleep(std::time::Duration::from_secs(60));
-            }
-            s.world.barrier_all()
-        }
-        "flag" => s.launch_at("st_fault", 1, (0, 0), target, [77, 0, 7]),
-        other => bail!("how={other}"),
-    };
-    match result {
-        Ok(()) => print("result", "ok"),
-        Err(error) => print("result", format!("{error:#}").replace('\n', " ")),
-    }
-    std::process::exit(3);
 }

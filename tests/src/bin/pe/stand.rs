@@ -145,6 +145,13 @@ impl Stand {
         self.world.synchronize()
     }
 
+    /// Launches `kernel` on one core with arguments of its own, and waits for it.
+    pub fn launch_plain(&self, kernel: &str, args: &Args) -> Result<(), npushmem::Error> {
+        let function = self.module.function(kernel)?;
+        self.world.launch(&function, 1, args)?;
+        self.world.synchronize()
+    }
+
     /// Launches `kernel` on all comm cores.
     pub fn launch(
         &self,
@@ -164,8 +171,12 @@ impl Stand {
         Ok(words)
     }
 
+    /// Leaves the job. `finalize=1`: without a barrier before, and what finalize says is printed.
     pub fn end(self) -> Result<()> {
-        self.world.barrier_all()?;
+        let told = self.get("finalize", 0)? == 1;
+        if !told {
+            self.world.barrier_all()?;
+        }
         let Stand {
             world,
             module,
@@ -175,7 +186,11 @@ impl Stand {
             ..
         } = self;
         drop((module, a, b, out));
-        world.finalize()?;
+        match world.finalize() {
+            Ok(()) if told => println!("finalize=ok"),
+            Err(error) if told => println!("finalize={}", format!("{error:#}").replace('\n', " ")),
+            result => result?,
+        }
         Ok(())
     }
 }
