@@ -8,9 +8,9 @@ use std::sync::atomic::{
     AtomicI32, AtomicI64, AtomicIsize, AtomicU32, AtomicU64, AtomicUsize, Ordering,
 };
 
-use crate::context::{ctx_target, Ctx};
+use crate::context::{ctx_distance, slow_ctx_target, Ctx};
 use crate::entry::hot;
-use crate::state::{self, routine, target_or, CRoutine};
+use crate::state::{self, distance, fast, routine, CRoutine};
 use crate::table::{
     for_each_amo_ext_type, for_each_amo_std_type, for_each_bitwise_type, for_each_old_amo_ext_type,
     for_each_old_amo_type,
@@ -127,48 +127,55 @@ real! {
     f64, u64;
 }
 
-/// The variable on PE `pe`.
-#[inline(always)]
-fn cell<T>(routine: &'static CRoutine, at: *const T, pe: c_int) -> *mut u8 {
-    target_or(at as usize, pe, || {
-        slow_cell(routine, at as usize, size_of::<T>(), pe)
-    })
+/// [`state::slow_target`] for an atomic variable.
+fn slow_cell<T>(routine: &'static CRoutine, at: *const T, pe: c_int) -> *mut u8 {
+    check_alignment(routine, at);
+    state::slow_target(routine, at as usize, size_of::<T>(), pe)
 }
 
-#[cold]
-#[inline(never)]
-extern "C" fn slow_cell(
-    routine: &'static CRoutine,
-    at: usize,
-    bytes: usize,
-    pe: c_int,
-) -> *mut u8 {
-    let to = state::slow_target(routine, at, bytes, pe);
-    if !at.is_multiple_of(bytes) {
+/// [`slow_cell`] on a context.
+fn slow_ctx_cell<T>(routine: &'static CRoutine, ctx: Ctx, at: *const T, pe: c_int) -> *mut u8 {
+    check_alignment(routine, at);
+    slow_ctx_target(routine, ctx, at as usize, size_of::<T>(), pe)
+}
+
+fn check_alignment<T>(routine: &'static CRoutine, at: *const T) {
+    if !(at as usize).is_multiple_of(align_of::<T>()) {
+        let bytes = size_of::<T>();
         let message =
-            format!("the atomic variable at {at:#x} is not aligned to its size of {bytes} bytes");
+            format!("the atomic variable at {at:p} is not aligned to its size of {bytes} bytes");
         state::fail(routine.0, &message);
     }
-    to
 }
 
-#[inline(always)]
-unsafe fn ctx_cell<T>(routine: &'static CRoutine, ctx: Ctx, at: *const T, pe: c_int) -> *mut u8 {
-    // SAFETY: the caller's context.
-    unsafe { ctx_target(routine, ctx, at as usize, size_of::<T>(), pe) }
+/// A routine without a context: `$name`.
+macro_rules! plain {
+    ([$($name:tt)+] ($($arg:ident: $ty:ty),*) on $at:ident $(-> $ret:ty)? = |$cell:ident| $body:expr) => {
+        hot! {
+            fn [$($name)+]($($arg: $ty,)* pe: c_int) $(-> $ret)? {
+                fast!(
+                    ($($arg: $ty,)* pe: c_int) $(-> $ret)?,
+                    $at at distance(pe),
+                    slow slow_cell(routine!([$($name)+]), $at, pe),
+                    |$cell| $body
+                )
+            }
+        }
+    };
 }
 
 /// A routine with and without a context: `shmem_NAME` and `shmem_ctx_NAME`.
 macro_rules! amo {
     ($name:ident $op:ident ($($arg:ident: $ty:ty),*) on $at:ident $(-> $ret:ty)? = |$cell:ident| $body:expr) => {
+        plain!([shmem_ $name $op] ($($arg: $ty),*) on $at $(-> $ret)? = |$cell| $body);
         hot! {
-            fn [shmem_ $name $op]($($arg: $ty,)* pe: c_int) $(-> $ret)? {
-                let $cell = cell(routine!([shmem_ $name $op]), $at, pe);
-                $body
-            }
             fn [shmem_ctx_ $name $op](ctx: Ctx, $($arg: $ty,)* pe: c_int) $(-> $ret)? {
-                let $cell = ctx_cell(routine!([shmem_ctx_ $name $op]), ctx, $at, pe);
-                $body
+                fast!(
+                    (ctx: Ctx, $($arg: $ty,)* pe: c_int) $(-> $ret)?,
+                    $at at ctx_distance(ctx, pe),
+                    slow slow_ctx_cell(routine!([shmem_ctx_ $name $op]), ctx, $at, pe),
+                    |$cell| $body
+                )
             }
         }
     };
@@ -216,46 +223,20 @@ for_each_bitwise_type!(bitwise);
 /// The deprecated names, which have no context forms.
 macro_rules! old {
     ($name:ident, $ty:ty, $c:literal) => {
-        hot! {
-            fn [shmem_ $name _add](dest: *mut $ty, value: $ty, pe: c_int) {
-                <$ty as Number>::add(cell(routine!([shmem_ $name _add]), dest, pe), value);
-            }
-            fn [shmem_ $name _inc](dest: *mut $ty, pe: c_int) {
-                <$ty as Number>::add(cell(routine!([shmem_ $name _inc]), dest, pe), <$ty as Number>::ONE);
-            }
-            fn [shmem_ $name _fadd](dest: *mut $ty, value: $ty, pe: c_int) -> $ty {
-                <$ty as Number>::add(cell(routine!([shmem_ $name _fadd]), dest, pe), value)
-            }
-            fn [shmem_ $name _finc](dest: *mut $ty, pe: c_int) -> $ty {
-                <$ty as Number>::add(cell(routine!([shmem_ $name _finc]), dest, pe), <$ty as Number>::ONE)
-            }
-            fn [shmem_ $name _cswap](dest: *mut $ty, cond: $ty, value: $ty, pe: c_int) -> $ty {
-                <$ty as Number>::compare_swap(cell(routine!([shmem_ $name _cswap]), dest, pe), cond, value)
-            }
-        }
+        plain!([shmem_ $name _add](dest: *mut $ty, value: $ty) on dest = |at| { <$ty as Number>::add(at, value); });
+        plain!([shmem_ $name _inc](dest: *mut $ty) on dest = |at| { <$ty as Number>::add(at, <$ty as Number>::ONE); });
+        plain!([shmem_ $name _fadd](dest: *mut $ty, value: $ty) on dest -> $ty = |at| <$ty as Number>::add(at, value));
+        plain!([shmem_ $name _finc](dest: *mut $ty) on dest -> $ty = |at| <$ty as Number>::add(at, <$ty as Number>::ONE));
+        plain!([shmem_ $name _cswap](dest: *mut $ty, cond: $ty, value: $ty) on dest -> $ty = |at| <$ty as Number>::compare_swap(at, cond, value));
     };
 }
 for_each_old_amo_type!(old);
 
 macro_rules! old_extended {
     ($name:ident, $ty:ty, $c:literal) => {
-        hot! {
-            fn [shmem_ $name _fetch](source: *const $ty, pe: c_int) -> $ty {
-                <$ty as Atom>::load(cell(routine!([shmem_ $name _fetch]), source, pe))
-            }
-            fn [shmem_ $name _set](dest: *mut $ty, value: $ty, pe: c_int) {
-                <$ty as Atom>::store(cell(routine!([shmem_ $name _set]), dest, pe), value)
-            }
-            fn [shmem_ $name _swap](dest: *mut $ty, value: $ty, pe: c_int) -> $ty {
-                <$ty as Atom>::swap(cell(routine!([shmem_ $name _swap]), dest, pe), value)
-            }
-        }
+        plain!([shmem_ $name _fetch](source: *const $ty) on source -> $ty = |at| <$ty as Atom>::load(at));
+        plain!([shmem_ $name _set](dest: *mut $ty, value: $ty) on dest = |at| <$ty as Atom>::store(at, value));
+        plain!([shmem_ $name _swap](dest: *mut $ty, value: $ty) on dest -> $ty = |at| <$ty as Atom>::swap(at, value));
     };
 }
 for_each_old_amo_ext_type!(old_extended);
-
-hot! {
-    fn shmem_swap(dest: *mut std::ffi::c_long, value: std::ffi::c_long, pe: c_int) -> std::ffi::c_long {
-        Atom::swap(cell(routine!(shmem_swap), dest, pe), value)
-    }
-}

@@ -9,7 +9,6 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::constants::{handle, SHMEM_CTX_NOSTORE, SHMEM_CTX_PRIVATE, SHMEM_CTX_SERIALIZED};
 use crate::entry::entry;
-use crate::rma::{check_transfer, Way};
 use crate::state::{self, CRoutine};
 
 /// `shmem_ctx_t`: [`handle::CTX_INVALID`], [`handle::CTX_DEFAULT`], or the address of a [`Context`].
@@ -23,7 +22,9 @@ pub(crate) struct Context {
     /// PEs of its team.
     n_pes: u32,
     /// By PE of its team: distance of that PE's symmetric memory from this PE's.
-    delta: Box<[isize]>,
+    distances: *const isize,
+    /// What [`Context::distances`] points to.
+    _delta: Box<[isize]>,
     /// By PE of its team: number in the job.
     members: Box<[i32]>,
     /// The team's handle.
@@ -35,36 +36,32 @@ pub(crate) struct Context {
 /// The contexts that exist, by address.
 static LIVE: Mutex<Option<HashSet<usize>>> = Mutex::new(None);
 
-/// [`state::target_or`] on a context.
+/// [`state::distance`] on a context.
 ///
 /// # Safety
 /// `ctx` is a context that exists, the default or the invalid one.
 #[inline(always)]
-unsafe fn ctx_target_or(
-    ctx: Ctx,
-    addr: usize,
-    pe: c_int,
-    slow: impl FnOnce() -> *mut u8,
-) -> *mut u8 {
+pub(crate) unsafe fn ctx_distance(ctx: Ctx, pe: c_int) -> Option<isize> {
     if ctx as usize == handle::CTX_DEFAULT {
-        return state::target_or(addr, pe, slow);
+        return state::distance(pe);
     }
-    if ctx as usize != handle::CTX_INVALID {
-        // SAFETY: a context that exists, by this function's contract.
-        let context = unsafe { &*ctx };
-        if (pe as u32) < context.fast_pes {
-            // SAFETY: there are at least `fast_pes` distances.
-            let delta = unsafe { *context.delta.as_ptr().add(pe as u32 as usize) };
-            return addr.wrapping_add_signed(delta) as *mut u8;
+    if ctx as usize == handle::CTX_INVALID {
+        return None;
+    }
+    // SAFETY: a context that exists, by this function's contract; there are at least `fast_pes` distances.
+    unsafe {
+        if (pe as u32) < (*ctx).fast_pes {
+            Some(*(*ctx).distances.add(pe as u32 as usize))
+        } else {
+            None
         }
     }
-    slow()
 }
 
 /// [`state::target`] on a context.
 ///
 /// # Safety
-/// `ctx` is a context that exists, the default or the invalid one.
+/// As [`ctx_distance`].
 #[inline(always)]
 pub(crate) unsafe fn ctx_target(
     routine: &'static CRoutine,
@@ -74,50 +71,16 @@ pub(crate) unsafe fn ctx_target(
     pe: c_int,
 ) -> *mut u8 {
     // SAFETY: by this function's contract.
-    unsafe { ctx_target_or(ctx, addr, pe, || slow_ctx_target(routine, ctx, addr, len, pe)) }
-}
-
-/// [`ctx_target`] for a transfer, whose local side is checked too.
-///
-/// # Safety
-/// As [`ctx_target`].
-#[inline(always)]
-pub(crate) unsafe fn ctx_transfer(
-    routine: &'static CRoutine,
-    ctx: Ctx,
-    way: Way,
-    symmetric: usize,
-    local: usize,
-    bytes: usize,
-    pe: c_int,
-) -> *mut u8 {
-    // SAFETY: by this function's contract.
-    unsafe {
-        ctx_target_or(ctx, symmetric, pe, || {
-            slow_ctx_transfer(routine, ctx, way, symmetric, local, bytes, pe)
-        })
+    match unsafe { ctx_distance(ctx, pe) } {
+        Some(distance) => addr.wrapping_add_signed(distance) as *mut u8,
+        None => slow_ctx_target(routine, ctx, addr, len, pe),
     }
 }
 
+/// [`state::slow_target`] on a context.
 #[cold]
 #[inline(never)]
-extern "C" fn slow_ctx_transfer(
-    routine: &'static CRoutine,
-    ctx: Ctx,
-    way: Way,
-    symmetric: usize,
-    local: usize,
-    bytes: usize,
-    pe: c_int,
-) -> *mut u8 {
-    let at = slow_ctx_target(routine, ctx, symmetric, bytes, pe);
-    check_transfer(routine, way, at as usize, local, bytes);
-    at
-}
-
-#[cold]
-#[inline(never)]
-extern "C" fn slow_ctx_target(
+pub(crate) fn slow_ctx_target(
     routine: &'static CRoutine,
     ctx: Ctx,
     addr: usize,
@@ -130,12 +93,8 @@ extern "C" fn slow_ctx_target(
     }
     let context = existing(routine.0, ctx);
     if pe < 0 || pe as u32 >= context.n_pes {
-        state::outside(
-            routine.0,
-            pe,
-            "the context's team",
-            context.n_pes as i32,
-        );
+        let n_pes = context.n_pes as i32;
+        state::outside(routine.0, pe, "the context's team", n_pes);
     }
     if state::debugging() {
         state::check_symmetric(state, routine.0, addr, len);
@@ -177,10 +136,12 @@ pub(crate) fn size(ctx: Ctx) -> i32 {
 pub(crate) fn create(team: usize, members: Vec<i32>, options: c_long) -> Ctx {
     let state = state::require("shmem_ctx_create");
     let n_pes = members.len() as u32;
+    let delta: Box<[isize]> = members.iter().map(|pe| state.delta[*pe as usize]).collect();
     let context = Box::new(Context {
         fast_pes: if state::debugging() { 0 } else { n_pes },
         n_pes,
-        delta: members.iter().map(|pe| state.delta[*pe as usize]).collect(),
+        distances: delta.as_ptr(),
+        _delta: delta,
         members: members.into(),
         team,
         _options: options,
@@ -214,19 +175,11 @@ pub(crate) fn destroy_team(team: Option<usize>) {
     }
 }
 
-/// The PEs of a team, by number in the job; `None`: there is no such team.
-fn members(team: usize) -> Option<Vec<i32>> {
-    match team {
-        handle::TEAM_INVALID => None,
-        _ => Some((0..state::n_pes()).collect()),
-    }
-}
-
 /// A context of `team` into `*ctx`; C's result.
 unsafe fn create_into(routine: &'static str, team: usize, options: c_long, ctx: *mut Ctx) -> c_int {
     state::require(routine);
     let known = SHMEM_CTX_SERIALIZED | SHMEM_CTX_PRIVATE | SHMEM_CTX_NOSTORE;
-    let members = members(team);
+    let members = crate::teams::members(routine, team);
     let made = match members {
         Some(members) if options & !known == 0 => create(team, members, options),
         _ => handle::CTX_INVALID as Ctx,

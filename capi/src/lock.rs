@@ -6,9 +6,9 @@
 use std::ffi::{c_int, c_long, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::entry::{entry, hot};
+use crate::entry::{self, hot};
 use crate::order::{full_fence, store_fence};
-use crate::state::{self, routine, target, CRoutine};
+use crate::state::{self, distance, fast, routine, CRoutine};
 
 /// One in the upper half.
 const TICKET: u64 = 1 << 32;
@@ -21,55 +21,90 @@ fn served(lock: u64) -> u32 {
     lock as u32
 }
 
-/// PE 0's instance of a lock.
+/// The lock at `at`.
 #[inline(always)]
-unsafe fn at<'a>(routine: &'static CRoutine, lock: *mut c_long) -> &'a AtomicU64 {
-    let at = target(routine, lock as usize, size_of::<c_long>(), 0);
+unsafe fn cell<'a>(at: *mut u8) -> &'a AtomicU64 {
     // SAFETY: the caller's symmetric variable on PE 0, mapped and aligned.
     unsafe { AtomicU64::from_ptr(at.cast()) }
+}
+
+fn slow_lock(routine: &'static CRoutine, lock: *mut c_long) -> *mut u8 {
+    state::slow_target(routine, lock as usize, size_of::<c_long>(), 0)
 }
 
 #[cold]
 #[inline(never)]
 fn wait(lock: &AtomicU64, ticket: u32) {
-    crate::wait::until(|| served(lock.load(Ordering::Acquire)) == ticket);
+    entry::guard("shmem_set_lock", || {
+        crate::wait::until(|| served(lock.load(Ordering::Acquire)) == ticket);
+    });
 }
 
-entry! {
-    /// Takes a lock, in the order of the calls.
-    fn shmem_set_lock(lock: *mut c_long) {
-        // SAFETY: the caller's symmetric variable.
-        let lock = unsafe { at(routine!(shmem_set_lock), lock) };
-        let before = lock.fetch_add(TICKET, Ordering::AcqRel);
-        if next(before) != served(before) {
-            wait(lock, next(before));
-        }
+#[inline(always)]
+unsafe fn set(at: *mut u8) {
+    // SAFETY: a lock.
+    let lock = unsafe { cell(at) };
+    let before = lock.fetch_add(TICKET, Ordering::AcqRel);
+    if next(before) != served(before) {
+        wait(lock, next(before));
     }
 }
 
+#[inline(always)]
+unsafe fn clear(at: *mut u8) {
+    // SAFETY: a lock.
+    let lock = unsafe { cell(at) };
+    // Only the holder changes the lower half; its overflow must not reach the upper one.
+    let step = if served(lock.load(Ordering::Relaxed)) == u32::MAX {
+        1u64.wrapping_sub(TICKET)
+    } else {
+        1
+    };
+    lock.fetch_add(step, Ordering::AcqRel);
+}
+
+#[inline(always)]
+unsafe fn test(at: *mut u8) -> c_int {
+    // SAFETY: a lock.
+    let lock = unsafe { cell(at) };
+    let now = lock.load(Ordering::Relaxed);
+    let taken = next(now) == served(now)
+        && lock
+            .compare_exchange(
+                now,
+                now.wrapping_add(TICKET),
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            )
+            .is_ok();
+    c_int::from(!taken)
+}
+
+/// `SHMEM_DEBUG`: a lock that is cleared must be set.
+unsafe fn slow_clear(routine: &'static CRoutine, lock: *mut c_long) -> *mut u8 {
+    let at = slow_lock(routine, lock);
+    // SAFETY: a lock.
+    let now = unsafe { cell(at) }.load(Ordering::Relaxed);
+    if next(now) == served(now) {
+        state::fail(routine.0, "argument lock: the lock is not set");
+    }
+    at
+}
+
 hot! {
+    /// Takes a lock, in the order of the calls.
+    fn shmem_set_lock(lock: *mut c_long) {
+        fast!((lock: *mut c_long), lock at distance(0), slow slow_lock(routine!(shmem_set_lock), lock), |at| set(at))
+    }
+
     /// Gives a lock back. What this PE stored before is visible first.
     fn shmem_clear_lock(lock: *mut c_long) {
-        let lock = at(routine!(shmem_clear_lock), lock);
-        let now = lock.load(Ordering::Relaxed);
-        if state::debugging() && next(now) == served(now) {
-            state::fail("shmem_clear_lock", "the lock is not set");
-        }
-        // Only the holder changes the lower half; its overflow must not reach the upper one.
-        let step = if served(now) == u32::MAX { 1u64.wrapping_sub(TICKET) } else { 1 };
-        lock.fetch_add(step, Ordering::AcqRel);
+        fast!((lock: *mut c_long), lock at distance(0), slow slow_clear(routine!(shmem_clear_lock), lock), |at| clear(at))
     }
 
     /// Takes a lock if it is free: 0; else 1.
     fn shmem_test_lock(lock: *mut c_long) -> c_int {
-        let lock = at(routine!(shmem_test_lock), lock);
-        let now = lock.load(Ordering::Relaxed);
-        let free = next(now) == served(now);
-        let taken = free
-            && lock
-                .compare_exchange(now, now.wrapping_add(TICKET), Ordering::AcqRel, Ordering::Relaxed)
-                .is_ok();
-        c_int::from(!taken)
+        fast!((lock: *mut c_long) -> c_int, lock at distance(0), slow slow_lock(routine!(shmem_test_lock), lock), |at| test(at))
     }
 
     /// Deprecated; caches are coherent.

@@ -31,14 +31,6 @@ pub(crate) fn store_fence() {
     fence(Ordering::Release);
 }
 
-/// `SHMEM_DEBUG`: ends the job outside init and finalize.
-#[inline(always)]
-fn check(routine: &'static CRoutine) {
-    if state::my_pe() < 0 {
-        state::require(routine.0);
-    }
-}
-
 unsafe fn pe_quiet(routine: &'static CRoutine, pes: *const c_int, n: usize, members: i32) {
     if n == 0 {
         return;
@@ -57,32 +49,26 @@ unsafe fn pe_quiet(routine: &'static CRoutine, pes: *const c_int, n: usize, memb
 
 hot! {
     fn shmem_fence() {
-        check(routine!(shmem_fence));
         store_fence();
     }
 
     fn shmem_quiet() {
-        check(routine!(shmem_quiet));
         full_fence();
     }
 
     fn shmem_ctx_fence(_ctx: Ctx) {
-        check(routine!(shmem_ctx_fence));
         store_fence();
     }
 
     fn shmem_ctx_quiet(_ctx: Ctx) {
-        check(routine!(shmem_ctx_quiet));
         full_fence();
     }
 
     fn shmem_pe_quiet(target_pes: *const c_int, npes: usize) {
-        check(routine!(shmem_pe_quiet));
         pe_quiet(routine!(shmem_pe_quiet), target_pes, npes, state::n_pes())
     }
 
     fn shmem_ctx_pe_quiet(ctx: Ctx, target_pes: *const c_int, npes: usize) {
-        check(routine!(shmem_ctx_pe_quiet));
         pe_quiet(routine!(shmem_ctx_pe_quiet), target_pes, npes, context::size(ctx))
     }
 }

@@ -7,29 +7,22 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::constants::{SHMEM_SIGNAL_ADD, SHMEM_SIGNAL_SET};
-use crate::context::{ctx_target, ctx_transfer, Ctx};
+use crate::context::{ctx_distance, ctx_target, slow_ctx_target, Ctx};
 use crate::entry::hot;
 use crate::rma::copy::copy;
-use crate::rma::{slow_transfer, Way};
-use crate::state::{self, routine, target, target_or, CRoutine};
+use crate::rma::{slow_ctx_transfer, slow_transfer, Way};
+use crate::state::{self, distance, fast, routine, slow_target, target, CRoutine};
 use crate::table::{for_each_rma_type, for_each_size};
 
-/// What a put with signal moves.
-struct Signal {
-    at: *mut u8,
-    value: u64,
-    operator: c_int,
-}
-
-/// Updates a signal variable.
+/// Updates the signal variable at `at`.
 #[inline(always)]
-unsafe fn update(routine: &'static CRoutine, signal: Signal) {
+unsafe fn update(routine: &'static CRoutine, at: *mut u8, value: u64, operator: c_int) {
     // SAFETY: the peer's signal variable, mapped and aligned.
-    let cell = unsafe { AtomicU64::from_ptr(signal.at.cast()) };
-    match signal.operator {
-        SHMEM_SIGNAL_SET => cell.store(signal.value, Ordering::Release),
+    let cell = unsafe { AtomicU64::from_ptr(at.cast()) };
+    match operator {
+        SHMEM_SIGNAL_SET => cell.store(value, Ordering::Release),
         SHMEM_SIGNAL_ADD => {
-            cell.fetch_add(signal.value, Ordering::Release);
+            cell.fetch_add(value, Ordering::Release);
         }
         other => no_such_operator(routine, other),
     }
@@ -37,7 +30,7 @@ unsafe fn update(routine: &'static CRoutine, signal: Signal) {
 
 #[cold]
 #[inline(never)]
-extern "C" fn no_such_operator(routine: &'static CRoutine, operator: c_int) {
+fn no_such_operator(routine: &'static CRoutine, operator: c_int) {
     state::fail(
         routine.0,
         &format!("argument sig_op: {operator} is neither SHMEM_SIGNAL_SET ({SHMEM_SIGNAL_SET}) nor SHMEM_SIGNAL_ADD ({SHMEM_SIGNAL_ADD})"),
@@ -47,77 +40,25 @@ extern "C" fn no_such_operator(routine: &'static CRoutine, operator: c_int) {
 /// Bytes of a signal variable.
 const SIGNAL_BYTES: usize = size_of::<u64>();
 
+/// Copies, then updates the signal, which is as far from the destination there as here.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)] // the routine's own
-unsafe fn put_signal(
+unsafe fn deliver(
     routine: &'static CRoutine,
+    at: *mut u8,
     dest: *mut c_void,
     source: *const c_void,
     bytes: usize,
     sig_addr: *mut u64,
     signal: u64,
     sig_op: c_int,
-    pe: c_int,
 ) {
-    let to = target_or(dest as usize, pe, || {
-        slow_transfer(
-            routine,
-            Way::Put,
-            dest as usize,
-            source as usize,
-            bytes,
-            pe,
-        )
-    });
-    let at = target(routine, sig_addr as usize, SIGNAL_BYTES, pe);
+    let distance = (at as isize).wrapping_sub(dest as isize);
+    let signal_at = (sig_addr as usize).wrapping_add_signed(distance) as *mut u8;
     // SAFETY: the peer's instances of the caller's symmetric objects, mapped.
     unsafe {
-        copy(to, source.cast(), bytes);
-        update(
-            routine,
-            Signal {
-                at,
-                value: signal,
-                operator: sig_op,
-            },
-        );
-    }
-}
-
-#[inline(always)]
-#[allow(clippy::too_many_arguments)] // the routine's own
-unsafe fn ctx_put_signal(
-    routine: &'static CRoutine,
-    ctx: Ctx,
-    dest: *mut c_void,
-    source: *const c_void,
-    bytes: usize,
-    sig_addr: *mut u64,
-    signal: u64,
-    sig_op: c_int,
-    pe: c_int,
-) {
-    // SAFETY: the caller's context; the rest as in `put_signal`.
-    unsafe {
-        let to = ctx_transfer(
-            routine,
-            ctx,
-            Way::Put,
-            dest as usize,
-            source as usize,
-            bytes,
-            pe,
-        );
-        let at = ctx_target(routine, ctx, sig_addr as usize, SIGNAL_BYTES, pe);
-        copy(to, source.cast(), bytes);
-        update(
-            routine,
-            Signal {
-                at,
-                value: signal,
-                operator: sig_op,
-            },
-        );
+        copy(at, source.cast(), bytes);
+        update(routine, signal_at, signal, sig_op);
     }
 }
 
@@ -125,10 +66,26 @@ macro_rules! with_signal {
     ([$($name:tt)+], [$($ctx_name:tt)+], $ty:ty, $bytes:expr) => {
         hot! {
             fn [$($name)+](dest: *mut $ty, source: *const $ty, nelems: usize, sig_addr: *mut u64, signal: u64, sig_op: c_int, pe: c_int) {
-                put_signal(routine!([$($name)+]), dest.cast(), source.cast(), nelems.wrapping_mul($bytes), sig_addr, signal, sig_op, pe)
+                fast!(
+                    (dest: *mut $ty, source: *const $ty, nelems: usize, sig_addr: *mut u64, signal: u64, sig_op: c_int, pe: c_int),
+                    dest at distance(pe),
+                    slow {
+                        slow_target(routine!([$($name)+]), sig_addr as usize, SIGNAL_BYTES, pe);
+                        slow_transfer(routine!([$($name)+]), Way::Put, dest as usize, source as usize, nelems.wrapping_mul($bytes), pe)
+                    },
+                    |at| deliver(routine!([$($name)+]), at, dest.cast(), source.cast(), nelems.wrapping_mul($bytes), sig_addr, signal, sig_op)
+                )
             }
             fn [$($ctx_name)+](ctx: Ctx, dest: *mut $ty, source: *const $ty, nelems: usize, sig_addr: *mut u64, signal: u64, sig_op: c_int, pe: c_int) {
-                ctx_put_signal(routine!([$($ctx_name)+]), ctx, dest.cast(), source.cast(), nelems.wrapping_mul($bytes), sig_addr, signal, sig_op, pe)
+                fast!(
+                    (ctx: Ctx, dest: *mut $ty, source: *const $ty, nelems: usize, sig_addr: *mut u64, signal: u64, sig_op: c_int, pe: c_int),
+                    dest at ctx_distance(ctx, pe),
+                    slow {
+                        slow_ctx_target(routine!([$($ctx_name)+]), ctx, sig_addr as usize, SIGNAL_BYTES, pe);
+                        slow_ctx_transfer(routine!([$($ctx_name)+]), ctx, Way::Put, dest as usize, source as usize, nelems.wrapping_mul($bytes), pe)
+                    },
+                    |at| deliver(routine!([$($ctx_name)+]), at, dest.cast(), source.cast(), nelems.wrapping_mul($bytes), sig_addr, signal, sig_op)
+                )
             }
         }
     };
@@ -151,40 +108,25 @@ macro_rules! sized {
 for_each_size!(sized);
 sized!(mem, 1);
 
-#[inline(always)]
-unsafe fn set(routine: &'static CRoutine, at: *mut u8, value: u64, operator: c_int) {
-    // SAFETY: the peer's signal variable.
-    unsafe {
-        update(
-            routine,
-            Signal {
-                at,
-                value,
-                operator,
-            },
-        )
-    }
-}
-
 hot! {
     fn shmem_signal_set(sig_addr: *mut u64, signal: u64, pe: c_int) {
         let routine = routine!(shmem_signal_set);
-        set(routine, target(routine, sig_addr as usize, SIGNAL_BYTES, pe), signal, SHMEM_SIGNAL_SET)
+        update(routine, target(routine, sig_addr as usize, SIGNAL_BYTES, pe), signal, SHMEM_SIGNAL_SET)
     }
 
     fn shmem_signal_add(sig_addr: *mut u64, signal: u64, pe: c_int) {
         let routine = routine!(shmem_signal_add);
-        set(routine, target(routine, sig_addr as usize, SIGNAL_BYTES, pe), signal, SHMEM_SIGNAL_ADD)
+        update(routine, target(routine, sig_addr as usize, SIGNAL_BYTES, pe), signal, SHMEM_SIGNAL_ADD)
     }
 
     fn shmem_ctx_signal_set(ctx: Ctx, sig_addr: *mut u64, signal: u64, pe: c_int) {
         let routine = routine!(shmem_ctx_signal_set);
-        set(routine, ctx_target(routine, ctx, sig_addr as usize, SIGNAL_BYTES, pe), signal, SHMEM_SIGNAL_SET)
+        update(routine, ctx_target(routine, ctx, sig_addr as usize, SIGNAL_BYTES, pe), signal, SHMEM_SIGNAL_SET)
     }
 
     fn shmem_ctx_signal_add(ctx: Ctx, sig_addr: *mut u64, signal: u64, pe: c_int) {
         let routine = routine!(shmem_ctx_signal_add);
-        set(routine, ctx_target(routine, ctx, sig_addr as usize, SIGNAL_BYTES, pe), signal, SHMEM_SIGNAL_ADD)
+        update(routine, ctx_target(routine, ctx, sig_addr as usize, SIGNAL_BYTES, pe), signal, SHMEM_SIGNAL_ADD)
     }
 
     fn shmem_signal_fetch(sig_addr: *const u64) -> u64 {

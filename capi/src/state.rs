@@ -3,30 +3,47 @@
 //! Address translation is one addition: window.rs maps the memory of PE `pe` so that each of its symmetric objects, on the heap or static,
 //! lies `delta[pe]` bytes from this PE's own. Not here: how it came to be (setup.rs), collectives. Used by every routine.
 
+use std::cell::UnsafeCell;
 use std::collections::HashMap;
 use std::ffi::c_int;
 use std::io::Write as _;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use npushmem::{SymBuf, World};
 
-/// What the data path reads: one line of memory, written by init and finalize.
+/// What the data path reads: one line of memory.
+///
+/// Plain memory, not atomics: only init and finalize write it, and a program orders these before and after all its other calls.
 #[repr(C, align(64))]
-pub(crate) struct Hot {
+struct Hot {
     /// PEs of the job; 0 before init, after finalize, and while every call is to be checked (`SHMEM_DEBUG=1`): the slow path then decides.
-    n_pes: AtomicU32,
+    n_pes: UnsafeCell<u32>,
     /// This PE; -1 outside init and finalize.
-    my_pe: AtomicI32,
+    my_pe: UnsafeCell<i32>,
     /// By PE: distance of its symmetric memory from this PE's.
-    delta: AtomicPtr<isize>,
+    delta: UnsafeCell<*const isize>,
 }
 
+// SAFETY: written by init and finalize only, which are ordered against every reader, as the type's documentation says.
+unsafe impl Sync for Hot {}
+
 static HOT: Hot = Hot {
-    n_pes: AtomicU32::new(0),
-    my_pe: AtomicI32::new(-1),
-    delta: AtomicPtr::new(std::ptr::null_mut()),
+    n_pes: UnsafeCell::new(0),
+    my_pe: UnsafeCell::new(-1),
+    delta: UnsafeCell::new(std::ptr::null()),
 };
+
+impl Hot {
+    fn set(&self, n_pes: u32, my_pe: i32, delta: *const isize) {
+        // SAFETY: the callers are init and finalize.
+        unsafe {
+            *self.delta.get() = delta;
+            *self.my_pe.get() = my_pe;
+            *self.n_pes.get() = n_pes;
+        }
+    }
+}
 
 /// What the inline functions of shmem.h read; its layout is part of their contract.
 #[repr(C)]
@@ -103,11 +120,7 @@ pub(crate) struct Parts {
 
 /// Bytes of the library's internal symmetric area (collectives, locks): [`State::sync_area`].
 pub(crate) fn sync_bytes(n_pes: u32) -> usize {
-    /// Room for data that collectives stage.
-    const STAGING: usize = 1 << 20;
-    /// Lines for flags, for each PE.
-    const LINES_PER_PE: usize = 64;
-    STAGING + 64 * LINES_PER_PE * n_pes as usize
+    crate::collectives::layout::area_bytes(n_pes as usize)
 }
 
 impl State {
@@ -141,12 +154,10 @@ impl State {
 
     /// Lets the routines see it.
     pub(crate) fn open(&'static self) {
-        HOT.delta
-            .store(self.delta.as_ptr().cast_mut(), Ordering::Release);
-        HOT.my_pe.store(self.my_pe, Ordering::Release);
         STATE.store(std::ptr::from_ref(self).cast_mut(), Ordering::Release);
+        let fast_pes = if debugging() { 0 } else { self.n_pes as u32 };
+        HOT.set(fast_pes, self.my_pe, self.delta.as_ptr());
         if !debugging() {
-            HOT.n_pes.store(self.n_pes as u32, Ordering::Release);
             FAST.store(self.fast.as_ptr().cast_mut().cast(), Ordering::Release);
         }
     }
@@ -154,8 +165,7 @@ impl State {
     /// Ends what [`State::open`] began; gives the World back.
     pub(crate) fn close(&self) -> Option<World> {
         FAST.store(std::ptr::null_mut(), Ordering::Release);
-        HOT.n_pes.store(0, Ordering::Release);
-        HOT.my_pe.store(-1, Ordering::Release);
+        HOT.set(0, -1, self.delta.as_ptr());
         STATE.store(std::ptr::null_mut(), Ordering::Release);
         self.blocks
             .lock()
@@ -251,7 +261,8 @@ fn not_initialised(routine: &'static str) -> ! {
 /// Number of this PE; -1 outside init and finalize.
 #[inline(always)]
 pub(crate) fn my_pe() -> i32 {
-    HOT.my_pe.load(Ordering::Relaxed)
+    // SAFETY: init and finalize are ordered against this call.
+    unsafe { *HOT.my_pe.get() }
 }
 
 /// PEs of the job; 0 outside init and finalize.
@@ -269,23 +280,53 @@ pub(crate) fn set_debugging(on: bool) {
     DEBUG.store(on, Ordering::Relaxed);
 }
 
-/// The data path's translation: `addr` on PE `pe`. One comparison, one load, one addition; anything unusual goes to `slow`.
+/// Distance of PE `pe`'s symmetric memory; `None`: the slow path decides (not initialised, no such PE, or calls are checked).
 #[inline(always)]
-pub(crate) fn target_or(addr: usize, pe: c_int, slow: impl FnOnce() -> *mut u8) -> *mut u8 {
-    if (pe as u32) < HOT.n_pes.load(Ordering::Relaxed) {
-        // SAFETY: `n_pes` is not 0 only while `delta` points to so many distances, which are never freed.
-        let delta = unsafe { *HOT.delta.load(Ordering::Relaxed).add(pe as u32 as usize) };
-        addr.wrapping_add_signed(delta) as *mut u8
-    } else {
-        slow()
+pub(crate) fn distance(pe: c_int) -> Option<isize> {
+    // SAFETY: init and finalize are ordered against this call; there are `n_pes` distances, which are never freed.
+    unsafe {
+        if (pe as u32) < *HOT.n_pes.get() {
+            Some(*(*HOT.delta.get()).add(pe as u32 as usize))
+        } else {
+            None
+        }
     }
 }
 
-/// [`target_or`] with [`slow_target`]; `routine` and `len` (bytes) are for its checks.
+/// `addr` on PE `pe`, where a call more does not matter; `routine` and `len` (bytes) are for the checks.
 #[inline(always)]
 pub(crate) fn target(routine: &'static CRoutine, addr: usize, len: usize, pe: c_int) -> *mut u8 {
-    target_or(addr, pe, || slow_target(routine, addr, len, pe))
+    match distance(pe) {
+        Some(distance) => addr.wrapping_add_signed(distance) as *mut u8,
+        None => slow_target(routine, addr, len, pe),
+    }
 }
+
+/// The shape of the data path: `at` is `$addr` on the PE at `$distance`; where that is `None`, a cold function of its own, which is jumped
+/// to with the same arguments, finds `at` by `$slow` (checks, or the end of the job) and does the same. So the fast path saves no register
+/// and keeps no frame.
+macro_rules! fast {
+    (($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)?, $addr:ident at $distance:expr, slow $slow:expr, |$at:ident| $body:expr) => {{
+        #[cold]
+        #[inline(never)]
+        #[allow(unused_variables, clippy::too_many_arguments)]
+        unsafe extern "C" fn cold($($arg: $ty),*) $(-> $ret)? {
+            // SAFETY: the routine's own contract.
+            unsafe {
+                let $at: *mut u8 = $slow;
+                $body
+            }
+        }
+        match $distance {
+            Some(distance) => {
+                let $at = ($addr as usize).wrapping_add_signed(distance) as *mut u8;
+                $body
+            }
+            None => cold($($arg),*),
+        }
+    }};
+}
+pub(crate) use fast;
 
 /// A routine's name for messages.
 pub(crate) struct CRoutine(pub(crate) &'static str);
@@ -300,10 +341,10 @@ macro_rules! routine {
 }
 pub(crate) use routine;
 
-/// What [`target`] does not decide by itself: not initialised, a PE outside the job, or checking is on.
+/// The other PE's address where [`distance`] does not decide: not initialised, a PE outside the job, or checking is on.
 #[cold]
 #[inline(never)]
-pub(crate) extern "C" fn slow_target(
+pub(crate) fn slow_target(
     routine: &'static CRoutine,
     addr: usize,
     len: usize,

@@ -12,9 +12,9 @@ mod strided;
 
 use std::ffi::{c_int, c_void};
 
-use crate::context::{ctx_transfer, Ctx};
+use crate::context::{ctx_distance, slow_ctx_target, Ctx};
 use crate::entry::hot;
-use crate::state::{self, routine, target_or, CRoutine};
+use crate::state::{self, distance, fast, routine, CRoutine};
 use crate::table::{for_each_rma_type, for_each_size};
 use copy::copy;
 
@@ -28,9 +28,7 @@ pub(crate) enum Way {
 }
 
 /// [`state::slow_target`] for a transfer: also checks, if asked to, the local side and overlap.
-#[cold]
-#[inline(never)]
-pub(crate) extern "C" fn slow_transfer(
+pub(crate) fn slow_transfer(
     routine: &'static CRoutine,
     way: Way,
     symmetric: usize,
@@ -39,6 +37,21 @@ pub(crate) extern "C" fn slow_transfer(
     pe: c_int,
 ) -> *mut u8 {
     let at = state::slow_target(routine, symmetric, bytes, pe);
+    check_transfer(routine, way, at as usize, local, bytes);
+    at
+}
+
+/// [`slow_transfer`] on a context.
+pub(crate) fn slow_ctx_transfer(
+    routine: &'static CRoutine,
+    ctx: Ctx,
+    way: Way,
+    symmetric: usize,
+    local: usize,
+    bytes: usize,
+    pe: c_int,
+) -> *mut u8 {
+    let at = slow_ctx_target(routine, ctx, symmetric, bytes, pe);
     check_transfer(routine, way, at as usize, local, bytes);
     at
 }
@@ -68,113 +81,45 @@ pub(crate) fn check_transfer(
     }
 }
 
-/// A put of `bytes`.
-#[inline(always)]
-unsafe fn put(
-    routine: &'static CRoutine,
-    dest: *mut c_void,
-    source: *const c_void,
-    bytes: usize,
-    pe: c_int,
-) {
-    let to = target_or(dest as usize, pe, || {
-        slow_transfer(
-            routine,
-            Way::Put,
-            dest as usize,
-            source as usize,
-            bytes,
-            pe,
-        )
-    });
-    // SAFETY: the peer's instance of the caller's symmetric object, mapped; the source is the caller's.
-    unsafe { copy(to, source.cast(), bytes) }
-}
-
-/// A get of `bytes`.
-#[inline(always)]
-unsafe fn get(
-    routine: &'static CRoutine,
-    dest: *mut c_void,
-    source: *const c_void,
-    bytes: usize,
-    pe: c_int,
-) {
-    let from = target_or(source as usize, pe, || {
-        slow_transfer(
-            routine,
-            Way::Get,
-            source as usize,
-            dest as usize,
-            bytes,
-            pe,
-        )
-    });
-    // SAFETY: as in `put`.
-    unsafe { copy(dest.cast(), from, bytes) }
-}
-
-/// A put on a context.
-#[inline(always)]
-unsafe fn ctx_put(
-    routine: &'static CRoutine,
-    ctx: Ctx,
-    dest: *mut c_void,
-    source: *const c_void,
-    bytes: usize,
-    pe: c_int,
-) {
-    // SAFETY: the caller's context.
-    let to = unsafe {
-        ctx_transfer(
-            routine,
-            ctx,
-            Way::Put,
-            dest as usize,
-            source as usize,
-            bytes,
-            pe,
-        )
-    };
-    // SAFETY: as in `put`.
-    unsafe { copy(to, source.cast(), bytes) }
-}
-
-/// A get on a context.
-#[inline(always)]
-unsafe fn ctx_get(
-    routine: &'static CRoutine,
-    ctx: Ctx,
-    dest: *mut c_void,
-    source: *const c_void,
-    bytes: usize,
-    pe: c_int,
-) {
-    // SAFETY: the caller's context.
-    let from = unsafe {
-        ctx_transfer(
-            routine,
-            ctx,
-            Way::Get,
-            source as usize,
-            dest as usize,
-            bytes,
-            pe,
-        )
-    };
-    // SAFETY: as in `put`.
-    unsafe { copy(dest.cast(), from, bytes) }
-}
-
-/// put, get and their forms: `[head] [tail]` are the parts of the name around the type.
+/// put, get and their forms: the names without and with a context.
 macro_rules! contiguous {
-    ($way:ident, $ctx_way:ident, [$($name:tt)+], [$($ctx_name:tt)+], $ty:ty, $bytes:expr) => {
+    (put, [$($name:tt)+], [$($ctx_name:tt)+], $ty:ty, $bytes:expr) => {
         hot! {
             fn [$($name)+](dest: *mut $ty, source: *const $ty, nelems: usize, pe: c_int) {
-                $way(routine!([$($name)+]), dest.cast(), source.cast(), nelems.wrapping_mul($bytes), pe)
+                fast!(
+                    (dest: *mut $ty, source: *const $ty, nelems: usize, pe: c_int),
+                    dest at distance(pe),
+                    slow slow_transfer(routine!([$($name)+]), Way::Put, dest as usize, source as usize, nelems.wrapping_mul($bytes), pe),
+                    |at| copy(at, source.cast(), nelems.wrapping_mul($bytes))
+                )
             }
             fn [$($ctx_name)+](ctx: Ctx, dest: *mut $ty, source: *const $ty, nelems: usize, pe: c_int) {
-                $ctx_way(routine!([$($ctx_name)+]), ctx, dest.cast(), source.cast(), nelems.wrapping_mul($bytes), pe)
+                fast!(
+                    (ctx: Ctx, dest: *mut $ty, source: *const $ty, nelems: usize, pe: c_int),
+                    dest at ctx_distance(ctx, pe),
+                    slow slow_ctx_transfer(routine!([$($ctx_name)+]), ctx, Way::Put, dest as usize, source as usize, nelems.wrapping_mul($bytes), pe),
+                    |at| copy(at, source.cast(), nelems.wrapping_mul($bytes))
+                )
+            }
+        }
+    };
+    (get, [$($name:tt)+], [$($ctx_name:tt)+], $ty:ty, $bytes:expr) => {
+        hot! {
+            fn [$($name)+](dest: *mut $ty, source: *const $ty, nelems: usize, pe: c_int) {
+                fast!(
+                    (dest: *mut $ty, source: *const $ty, nelems: usize, pe: c_int),
+                    source at distance(pe),
+                    slow slow_transfer(routine!([$($name)+]), Way::Get, source as usize, dest as usize, nelems.wrapping_mul($bytes), pe),
+                    |at| copy(dest.cast(), at, nelems.wrapping_mul($bytes))
+                )
+            }
+            fn [$($ctx_name)+](ctx: Ctx, dest: *mut $ty, source: *const $ty, nelems: usize, pe: c_int) {
+                fast!(
+                    (ctx: Ctx, dest: *mut $ty, source: *const $ty, nelems: usize, pe: c_int),
+                    source at ctx_distance(ctx, pe),
+                    slow slow_ctx_transfer(routine!([$($ctx_name)+]), ctx, Way::Get, source as usize, dest as usize, nelems.wrapping_mul($bytes), pe),
+                    |at| copy(dest.cast(), at, nelems.wrapping_mul($bytes))
+                )
             }
         }
     };
@@ -182,20 +127,20 @@ macro_rules! contiguous {
 
 macro_rules! typed {
     ($name:ident, $ty:ty, $c:literal) => {
-        contiguous!(put, ctx_put, [shmem_ $name _put], [shmem_ctx_ $name _put], $ty, size_of::<$ty>());
-        contiguous!(get, ctx_get, [shmem_ $name _get], [shmem_ctx_ $name _get], $ty, size_of::<$ty>());
-        contiguous!(put, ctx_put, [shmem_ $name _put_nbi], [shmem_ctx_ $name _put_nbi], $ty, size_of::<$ty>());
-        contiguous!(get, ctx_get, [shmem_ $name _get_nbi], [shmem_ctx_ $name _get_nbi], $ty, size_of::<$ty>());
+        contiguous!(put, [shmem_ $name _put], [shmem_ctx_ $name _put], $ty, size_of::<$ty>());
+        contiguous!(get, [shmem_ $name _get], [shmem_ctx_ $name _get], $ty, size_of::<$ty>());
+        contiguous!(put, [shmem_ $name _put_nbi], [shmem_ctx_ $name _put_nbi], $ty, size_of::<$ty>());
+        contiguous!(get, [shmem_ $name _get_nbi], [shmem_ctx_ $name _get_nbi], $ty, size_of::<$ty>());
     };
 }
 for_each_rma_type!(typed);
 
 macro_rules! sized {
     ($bits:tt, $bytes:literal) => {
-        contiguous!(put, ctx_put, [shmem_put $bits], [shmem_ctx_put $bits], c_void, $bytes);
-        contiguous!(get, ctx_get, [shmem_get $bits], [shmem_ctx_get $bits], c_void, $bytes);
-        contiguous!(put, ctx_put, [shmem_put $bits _nbi], [shmem_ctx_put $bits _nbi], c_void, $bytes);
-        contiguous!(get, ctx_get, [shmem_get $bits _nbi], [shmem_ctx_get $bits _nbi], c_void, $bytes);
+        contiguous!(put, [shmem_put $bits], [shmem_ctx_put $bits], c_void, $bytes);
+        contiguous!(get, [shmem_get $bits], [shmem_ctx_get $bits], c_void, $bytes);
+        contiguous!(put, [shmem_put $bits _nbi], [shmem_ctx_put $bits _nbi], c_void, $bytes);
+        contiguous!(get, [shmem_get $bits _nbi], [shmem_ctx_get $bits _nbi], c_void, $bytes);
     };
 }
 for_each_size!(sized);

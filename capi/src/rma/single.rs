@@ -4,9 +4,9 @@
 
 use std::ffi::c_int;
 
-use crate::context::{ctx_target, Ctx};
+use crate::context::{ctx_distance, ctx_target, slow_ctx_target, Ctx};
 use crate::entry::hot;
-use crate::state::{routine, target};
+use crate::state::{distance, fast, routine, slow_target, target};
 use crate::table::{for_each_rma_type, LongDouble};
 
 macro_rules! single {
@@ -14,20 +14,36 @@ macro_rules! single {
     ($name:ident, $ty:ty, $c:literal) => {
         hot! {
             fn [shmem_ $name _p](dest: *mut $ty, value: $ty, pe: c_int) {
-                let at = target(routine!([shmem_ $name _p]), dest as usize, size_of::<$ty>(), pe);
-                at.cast::<$ty>().write_volatile(value)
+                fast!(
+                    (dest: *mut $ty, value: $ty, pe: c_int),
+                    dest at distance(pe),
+                    slow slow_target(routine!([shmem_ $name _p]), dest as usize, size_of::<$ty>(), pe),
+                    |at| at.cast::<$ty>().write_volatile(value)
+                )
             }
             fn [shmem_ctx_ $name _p](ctx: Ctx, dest: *mut $ty, value: $ty, pe: c_int) {
-                let at = ctx_target(routine!([shmem_ctx_ $name _p]), ctx, dest as usize, size_of::<$ty>(), pe);
-                at.cast::<$ty>().write_volatile(value)
+                fast!(
+                    (ctx: Ctx, dest: *mut $ty, value: $ty, pe: c_int),
+                    dest at ctx_distance(ctx, pe),
+                    slow slow_ctx_target(routine!([shmem_ctx_ $name _p]), ctx, dest as usize, size_of::<$ty>(), pe),
+                    |at| at.cast::<$ty>().write_volatile(value)
+                )
             }
             fn [shmem_ $name _g](source: *const $ty, pe: c_int) -> $ty {
-                let at = target(routine!([shmem_ $name _g]), source as usize, size_of::<$ty>(), pe);
-                at.cast::<$ty>().read_volatile()
+                fast!(
+                    (source: *const $ty, pe: c_int) -> $ty,
+                    source at distance(pe),
+                    slow slow_target(routine!([shmem_ $name _g]), source as usize, size_of::<$ty>(), pe),
+                    |at| at.cast::<$ty>().read_volatile()
+                )
             }
             fn [shmem_ctx_ $name _g](ctx: Ctx, source: *const $ty, pe: c_int) -> $ty {
-                let at = ctx_target(routine!([shmem_ctx_ $name _g]), ctx, source as usize, size_of::<$ty>(), pe);
-                at.cast::<$ty>().read_volatile()
+                fast!(
+                    (ctx: Ctx, source: *const $ty, pe: c_int) -> $ty,
+                    source at ctx_distance(ctx, pe),
+                    slow slow_ctx_target(routine!([shmem_ctx_ $name _g]), ctx, source as usize, size_of::<$ty>(), pe),
+                    |at| at.cast::<$ty>().read_volatile()
+                )
             }
         }
     };
