@@ -12,6 +12,8 @@
 #![allow(clippy::missing_safety_doc)]
 
 mod amo;
+mod calls;
+mod collectives;
 mod constants;
 mod context;
 mod entry;
@@ -24,5 +26,7 @@ mod signal;
 mod state;
 mod statics;
 mod table;
+mod teams;
 mod wait;
+mod wait_until;
 mod window;

@@ -102,6 +102,7 @@ fn start(level: c_int) -> Result<&'static State, String> {
         thread_level: level,
     })
     .map_err(text)?;
+    crate::teams::start(state);
     // Everybody has mapped everybody, and every sync area is zero.
     if let Some(world) = &*state.world() {
         world.exchange(&[]).map_err(text)?;
@@ -203,6 +204,7 @@ fn finalize(all: bool) {
     if left > 0 && !all {
         return;
     }
+    crate::teams::stop();
     if let Some(world) = state.close() {
         if let Err(error) = world.finalize() {
             if !ENDING.load(Ordering::Acquire) {
@@ -216,13 +218,8 @@ fn finalize(all: bool) {
 
 /// A barrier of all PEs that the library itself needs.
 pub(crate) fn barrier() {
-    let state = state::require("shmem_barrier_all");
     crate::order::full_fence();
-    if let Some(world) = &*state.world() {
-        if let Err(error) = world.exchange(&[]) {
-            state::fail("shmem_barrier_all", &error.to_string());
-        }
-    }
+    crate::teams::barrier_all("shmem_barrier_all");
 }
 
 entry! {

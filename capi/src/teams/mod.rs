@@ -1,0 +1,270 @@
+//! Teams: the world, the shared team, and what programs split from them (OpenSHMEM 1.6, section "Team Management").
+//!
+//! Not collectives on teams (`calls/`). A handle is a number: the constants of the predefined teams, or a team's address.
+//!
+//! A split is agreed on among the parent's members in one exchange: each offers its free slots and the number above which operations may start;
+//! all pick the same. Nothing else is communicated: members, numbering and result follow from the arguments.
+
+pub(crate) mod active;
+mod calls;
+pub(crate) mod shape;
+pub(crate) mod slots;
+
+use crate::collectives::group::{Group, Kind, Memory, Mismatch};
+use crate::collectives::layout::{Slot, SLOT};
+use crate::constants::handle;
+use crate::state::{self, State};
+use crate::wait;
+use shape::Shape;
+use slots::{Set, Slots};
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Slots of the predefined teams: the world, the shared team.
+const PREDEFINED: usize = 2;
+/// How often a split asks again when no slot is free but members are still leaving destroyed teams.
+const TRIES: usize = 10_000;
+
+/// A team that this PE is a member of.
+pub(crate) struct Team {
+    /// Its members.
+    pub(crate) shape: Shape,
+    /// What its collectives run on.
+    pub(crate) group: Group,
+    /// Contexts that the program asked for (`num_contexts`).
+    contexts: c_int,
+    slot: usize,
+}
+
+impl Team {
+    /// This PE's number in it.
+    #[inline]
+    pub(crate) fn me(&self) -> i32 {
+        self.group.me() as i32
+    }
+
+    /// Its handle.
+    fn handle(&self, teams: &Teams) -> usize {
+        if std::ptr::eq(self, &raw const teams.world) {
+            handle::TEAM_WORLD
+        } else if std::ptr::eq(self, &raw const teams.shared) {
+            handle::TEAM_SHARED
+        } else {
+            std::ptr::from_ref(self) as usize
+        }
+    }
+}
+
+/// The teams of this process between init and finalize. Made by init; kept afterwards, because other threads may still be looking.
+pub(crate) struct Teams {
+    world: Team,
+    shared: Team,
+    state: &'static State,
+    cores: usize,
+    slots: Mutex<Slots>,
+    active: active::ActiveSets,
+    /// Addresses of the teams that exist beside the predefined ones.
+    live: Mutex<Vec<usize>>,
+}
+
+static TEAMS: AtomicPtr<Teams> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Starts teams and collectives of this process. The collectives' areas of all PEs are mapped and zero; called once an init, before any other
+/// function of this module.
+pub(crate) fn start(state: &'static State) {
+    wait::configure(state.n_pes as usize, None);
+    let cores = wait::cores();
+    let all = Shape::world(state.n_pes);
+    let predefined = |slot| Team {
+        shape: all,
+        group: group(state, all, slot, 0, cores).expect("every PE is in the world"),
+        contexts: 0,
+        slot,
+    };
+    let teams = Teams {
+        world: predefined(0),
+        shared: predefined(1),
+        state,
+        cores,
+        slots: Mutex::new(Slots::new(PREDEFINED)),
+        active: active::ActiveSets::new(state),
+        live: Mutex::new(Vec::new()),
+    };
+    TEAMS.store(Box::into_raw(Box::new(teams)), Ordering::Release);
+}
+
+/// Ends what [`start`] began. Called by finalize, after its last barrier.
+pub(crate) fn stop() {
+    TEAMS.store(std::ptr::null_mut(), Ordering::Release);
+}
+
+/// The teams; outside init and finalize the job ends with a message that names `routine`.
+#[inline]
+pub(crate) fn require(routine: &'static str) -> &'static Teams {
+    // SAFETY: null, or teams that are never freed.
+    match unsafe { TEAMS.load(Ordering::Acquire).as_ref() } {
+        Some(teams) => teams,
+        None => {
+            state::require(routine);
+            state::fail(routine, "teams are not available")
+        }
+    }
+}
+
+/// The team behind a handle; `None` for SHMEM_TEAM_INVALID.
+#[inline]
+pub(crate) fn find(routine: &'static str, team: usize) -> Option<&'static Team> {
+    let teams = require(routine);
+    match team {
+        handle::TEAM_WORLD => Some(&teams.world),
+        handle::TEAM_SHARED => Some(&teams.shared),
+        handle::TEAM_INVALID => None,
+        address => {
+            if state::debugging() && !teams.live().contains(&address) {
+                state::fail(
+                    routine,
+                    &format!("argument team: {address:#x} is no team, or one that was destroyed"),
+                );
+            }
+            // SAFETY: the standard wants a valid handle: the address of a team that exists.
+            Some(unsafe { &*(address as *const Team) })
+        }
+    }
+}
+
+/// World PEs of the members of a team, in order; `None` for SHMEM_TEAM_INVALID. For contexts.
+pub(crate) fn members(routine: &'static str, team: usize) -> Option<Vec<i32>> {
+    let shape = find(routine, team)?.shape;
+    Some((0..shape.size).map(|member| shape.pe(member)).collect())
+}
+
+impl Memory for State {
+    #[inline(always)]
+    unsafe fn peer(&self, addr: *const u8, pe: usize) -> *mut u8 {
+        // SAFETY: there is one distance for each PE.
+        addr.wrapping_offset(unsafe { *self.delta.get_unchecked(pe) }).cast_mut()
+    }
+}
+
+/// The group of `shape` in `slot`; `None` when this PE is not in it.
+fn group(state: &State, shape: Shape, slot: usize, start: u64, cores: usize) -> Option<Group> {
+    let me = shape.member(state.my_pe)?;
+    let members = (0..shape.size)
+        .map(|member| {
+            let pe = shape.pe(member);
+            let base = state.sync_area(pe).wrapping_add(slot * SLOT);
+            (Slot::new(base, pe as usize), pe as u32)
+        })
+        .collect();
+    let report: Option<Mismatch> = state::debugging().then_some(mismatch);
+    Some(Group::new(members, me as usize, start, cores, report))
+}
+
+/// `SHMEM_DEBUG`: members of a team are in different collectives.
+fn mismatch(other: usize, mine: (u8, u64), theirs: (u8, u64)) {
+    let name = |kind: u8| match kind {
+        1 => "a sync or barrier",
+        2 => "a broadcast",
+        3 => "an fcollect",
+        4 => "an alltoall",
+        5 => "a reduction or scan",
+        6 => "a team split",
+        _ => "a collect",
+    };
+    state::fail(
+        "collective",
+        &format!(
+            "members of a team are in different collectives, or pass different sizes or roots: this PE is in {} (size and root {:#x}), PE {other} in {} ({:#x})",
+            name(mine.0), mine.1, name(theirs.0), theirs.1
+        ),
+    );
+}
+
+impl Teams {
+    /// The world team.
+    #[inline]
+    pub(crate) fn world(&self) -> &Team {
+        &self.world
+    }
+
+    /// The state that these teams were made for.
+    #[inline]
+    pub(crate) fn state(&self) -> &'static State {
+        self.state
+    }
+
+    /// The active sets of this PE.
+    pub(crate) fn active(&self) -> &active::ActiveSets {
+        &self.active
+    }
+
+    fn slots(&self) -> MutexGuard<'_, Slots> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn live(&self) -> MutexGuard<'_, Vec<usize>> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes teams from `parent`, in slots that all its members agree on: for each shape one, `None` where this PE is not a member. The outer
+    /// `None`: no slot is free. Collective over `parent`.
+    fn split<const N: usize>(&self, parent: &Team, new: [(Shape, c_int); N]) -> Option<[Option<&'static Team>; N]> {
+        let mine: [bool; N] = std::array::from_fn(|i| new[i].0.member(self.state.my_pe).is_some());
+        let (slots, start) = self.agree(&parent.group, mine)?;
+        Some(std::array::from_fn(|i| {
+            let (shape, contexts) = new[i];
+            let group = group(self.state, shape, slots[i], start, self.cores)?;
+            let team: &'static Team = Box::leak(Box::new(Team { shape, group, contexts, slot: slots[i] }));
+            self.live().push(std::ptr::from_ref(team) as usize);
+            Some(team)
+        }))
+    }
+
+    /// Slots that are free at all members of `parent`, and the number that operations in them start above. Those for which `mine` says so are
+    /// in use at this PE from now on.
+    fn agree<const N: usize>(&self, parent: &Group, mine: [bool; N]) -> Option<([usize; N], u64)> {
+        for _ in 0..TRIES {
+            let (offer, ceiling, more) = self.slots().offer();
+            let [low, high] = offer.0;
+            let all = parent.exchange(Kind::Split, [low, high, ceiling, u64::from(more)]);
+            let free = all.iter().fold(Set([u64::MAX; 2]), |set, offer| set.and(Set([offer[0], offer[1]])));
+            let found = free.lowest::<N>();
+            let taken: Vec<usize> = found.iter().flatten().zip(mine).filter(|(_, mine)| *mine).map(|(slot, _)| *slot).collect();
+            self.slots().settle(offer, &taken);
+            if let Some(slots) = found {
+                return Some((slots, all.iter().map(|offer| offer[2]).max().unwrap_or(0)));
+            }
+            if all.iter().all(|offer| offer[3] == 0) {
+                return None;
+            }
+            std::thread::yield_now();
+        }
+        None
+    }
+
+    /// Ends a team at this PE. Waits for nobody.
+    fn destroy(&self, team: &'static Team) {
+        let address = std::ptr::from_ref(team) as usize;
+        let mut live = self.live();
+        let Some(index) = live.iter().position(|&a| a == address) else { return };
+        live.swap_remove(index);
+        drop(live);
+        crate::context::destroy_team(Some(address));
+        // The team's last operation is this one, which says only that this PE reads nothing any more.
+        let last = team.group.begin();
+        team.group.finish(last);
+        self.slots().leave(team.slot, last, team.group.finished_lines());
+        // SAFETY: made by `split`, and no longer among the live ones.
+        drop(unsafe { Box::from_raw(std::ptr::from_ref(team).cast_mut()) });
+    }
+}
+
+/// Barrier of all PEs: everything before it is complete (OpenSHMEM 1.6, `shmem_barrier_all`). Also for the library's own needs.
+#[inline]
+pub(crate) fn barrier_all(routine: &'static str) {
+    let teams = require(routine);
+    // Stores become visible in the order in which they are made, and all before the one that says that this PE has come: nothing to flush.
+    std::sync::atomic::fence(Ordering::Release);
+    teams.world.group.sync();
+}

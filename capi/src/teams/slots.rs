@@ -1,0 +1,110 @@
+//! Which slots of the collectives' area this PE uses, and which are free for a new team.
+//!
+//! Not their layout (`collectives/layout.rs`). Every member of a team uses the same slot, so members agree on one that is free at all of them.
+//!
+//! Destroying a team waits for nobody: its slot is free again at a PE when all members have said that they read nothing of it any more.
+
+use crate::collectives::group::number;
+use crate::collectives::layout::SLOTS;
+use std::sync::atomic::Ordering;
+
+/// Words of a set of slots.
+pub(crate) const WORDS: usize = SLOTS / 64;
+
+/// A set of slots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Set(pub(crate) [u64; WORDS]);
+
+impl Set {
+    /// Slots in both.
+    pub(crate) fn and(self, other: Set) -> Set {
+        Set(std::array::from_fn(|i| self.0[i] & other.0[i]))
+    }
+
+    /// The lowest slots, `N` of them; `None` when there are fewer.
+    pub(crate) fn lowest<const N: usize>(mut self) -> Option<[usize; N]> {
+        let mut found = [0; N];
+        for slot in &mut found {
+            let word = self.0.iter().position(|&w| w != 0)?;
+            let bit = self.0[word].trailing_zeros() as usize;
+            self.0[word] &= self.0[word] - 1;
+            *slot = word * 64 + bit;
+        }
+        Some(found)
+    }
+}
+
+/// A destroyed team whose members may still read what this PE published.
+struct Leaving {
+    slot: usize,
+    /// Number of its last operation.
+    last: u64,
+    /// The members' "finished" lines.
+    lines: Vec<*mut u8>,
+}
+
+// SAFETY: the lines are mapped as long as the library is initialised, and read atomically.
+unsafe impl Send for Leaving {}
+
+/// This PE's slots.
+pub(crate) struct Slots {
+    free: Set,
+    /// Above the number of every operation that any freed slot has seen here.
+    ceiling: u64,
+    leaving: Vec<Leaving>,
+    /// An agreement on free slots is under way in some thread; another one must not offer them too.
+    offered: bool,
+}
+
+impl Slots {
+    /// All slots free but the first `reserved` and the last one.
+    pub(crate) fn new(reserved: usize) -> Slots {
+        let mut free = Set([u64::MAX; WORDS]);
+        for slot in (0..reserved).chain([SLOTS - 1]) {
+            free.0[slot / 64] &= !(1 << (slot % 64));
+        }
+        Slots { free, ceiling: 0, leaving: Vec::new(), offered: false }
+    }
+
+    /// The free slots, the number above which operations in them may start, and whether more may become free. [`Slots::settle`] must follow if
+    /// the set is not empty.
+    pub(crate) fn offer(&mut self) -> (Set, u64, bool) {
+        if self.offered {
+            return (Set([0; WORDS]), self.ceiling, true);
+        }
+        let mut leaving = std::mem::take(&mut self.leaving);
+        leaving.retain(|team| {
+            // SAFETY: lines of mapped slots.
+            let gone = |line: &*mut u8| unsafe { number(*line) }.load(Ordering::Acquire) >= team.last;
+            let all = team.lines.iter().all(gone);
+            if all {
+                self.free.0[team.slot / 64] |= 1 << (team.slot % 64);
+            }
+            !all
+        });
+        self.leaving = leaving;
+        self.offered = self.free != Set([0; WORDS]);
+        (self.free, self.ceiling, !self.leaving.is_empty())
+    }
+
+    /// Ends an agreement in which this PE made the offer `offered`: `slots` are used from now on.
+    pub(crate) fn settle(&mut self, offered: Set, slots: &[usize]) {
+        for slot in slots {
+            self.free.0[slot / 64] &= !(1 << (slot % 64));
+        }
+        if offered != Set([0; WORDS]) {
+            self.offered = false;
+        }
+    }
+
+    /// Notes that this PE has destroyed the team in `slot`, whose last operation was `last`.
+    pub(crate) fn leave(&mut self, slot: usize, last: u64, lines: Vec<*mut u8>) {
+        self.raise(last);
+        self.leaving.push(Leaving { slot, last, lines });
+    }
+
+    /// Notes that operations up to `last` have used a slot.
+    pub(crate) fn raise(&mut self, last: u64) {
+        self.ceiling = self.ceiling.max(last);
+    }
+}
