@@ -3,7 +3,8 @@
  * Every kernel but st_encode, st_doorbell and st_cqe has the same parameters:
  *   (ctx, a, b, out, u64 engine, u64 pe, u64 n, u64 m, u64 k)
  *   ctx     the device context            a, b    symmetric addresses (own heap)    out   own GM memory, u64 words, zeroed by the host
- *   engine  SHMEM_ENGINE_*                pe      the other PE                      n m k as below
+ *   engine  SHMEM_ENGINE_*, or 3: core 0 mapped, core 1 roce, and so on, or 4: core 0 roce, core 1 mapped, and so on
+ *   pe      the other PE                  n m k   as below
  * Words of out that are said to be an error hold shmem_error() (0: none). "Core" is the block index. Where nothing else is said, all cores
  * of the launch may take part and every PE launches the kernel.
  *
@@ -153,13 +154,17 @@ __aicore__ inline void save_room(GM_ADDR to, uint64_t bytes) {
   AscendC::WaitFlag<AscendC::HardEvent::MTE3_S>(EVENT);
 }
 
+__aicore__ inline uint64_t core() { return static_cast<uint64_t>(AscendC::GetBlockIdx()); }
+
+/* From this number on the cores of a launch take turns between the engines. */
+constexpr uint64_t ENGINES_IN_TURN = 3;
+
 __aicore__ inline shmem_options with_engine(uint64_t engine) {
   shmem_options options;
+  if (engine >= ENGINES_IN_TURN) engine = (engine - ENGINES_IN_TURN + core()) % 2 == 0 ? SHMEM_ENGINE_MAPPED : SHMEM_ENGINE_ROCE;
   options.engine = static_cast<uint32_t>(engine);
   return options;
 }
-
-__aicore__ inline uint64_t core() { return static_cast<uint64_t>(AscendC::GetBlockIdx()); }
 
 /* One call of each size, so that each width is compiled. */
 template <typename T>

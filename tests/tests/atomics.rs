@@ -45,7 +45,7 @@ fn four_pes_with_four_cores_draw_each_ticket_once_from_the_nic_by_contexts_of_bo
         .arg("cores", 4)
         .arg("n", 20_000)
         .arg("bytes", 4096)
-        .arg("both", 1)
+        .arg("engine", "both")
         .run();
     each_ticket_once(outcome, 4 * 4 * 20_000);
 }
@@ -56,7 +56,7 @@ fn four_pes_with_four_cores_draw_each_ticket_once_from_the_cores() {
         .arg("cores", 4)
         .arg("n", 20_000)
         .arg("bytes", 4096)
-        .arg("both", 1)
+        .arg("engine", "both")
         .run();
     each_ticket_once(outcome, 4 * 4 * 20_000);
 }
@@ -80,6 +80,7 @@ fn tickets_come_once_each_under_the_chaos_nic() {
         let outcome = job(2, "hammer")
             .arg("cores", 2)
             .arg("n", 300)
+            .arg("engine", "both")
             .env("NPUSIM_NIC", format!("chaos:{seed}"))
             .run();
         each_ticket_once(outcome, 2 * 2 * 300);
@@ -107,7 +108,7 @@ fn signals_and_additions_that_fetch_nothing_are_all_counted() {
 
 #[test]
 fn a_lock_by_compare_swap_protects_a_counter() {
-    for engine in ["mapped", "roce"] {
+    for engine in ["mapped", "roce", "both"] {
         let outcome = job(3, "lock")
             .arg("engine", engine)
             .arg("cores", 2)
@@ -126,10 +127,11 @@ fn a_lock_by_compare_swap_protects_a_counter() {
 
 #[test]
 fn eight_pes_that_write_neighbouring_slots_of_a_line_lose_nothing() {
-    for engine in ["mapped", "roce"] {
+    for engine in ["mapped", "roce", "both"] {
         for k in 0..3 {
             let outcome = job(8, "neighbours")
                 .arg("engine", engine)
+                .arg("cores", 2)
                 .arg("k", k)
                 .run()
                 .ok();

@@ -118,7 +118,10 @@ fn large(s: &Stand) -> Result<()> {
         "wrong",
         u64::from(seen != pattern(if get { s.next() } else { s.before() }, 1, all)),
     );
-    print("requests", s.world.stats()?.data_requests);
+    let stats = s.world.stats()?;
+    print("requests", stats.data_requests);
+    print("roce_bytes", stats.roce_bytes);
+    print("mapped_bytes", stats.mapped_bytes);
     Ok(())
 }
 
@@ -245,17 +248,12 @@ fn hammer(s: &Stand) -> Result<()> {
     let n: u64 = s.get("n", 1000)?;
     let k: u64 = s.get("k", 0)?;
     let at: u64 = s.get("at", 0)?;
-    // engine=both: this kernel's contexts of odd PEs use roce, of even ones the mapped engine.
-    let mut engine = s.engine;
-    if s.get("both", 0)? == 1 {
-        engine = 1 + s.me() % 2;
-    }
     let words = (n * u64::from(s.cores)) as usize;
     ensure!(
         words < s.out.len(),
         "n={n} needs more results than there are"
     );
-    s.launch_engine("st_hammer", engine, at, [n, 0, k])?;
+    s.launch("st_hammer", at, n, 0, k)?;
     s.world.barrier_all()?;
     let errors: u64 = s.results(words, s.cores as usize)?.iter().sum();
     print("errors", errors);

@@ -22,6 +22,7 @@ pub struct Stand {
     /// Results of the own kernel.
     pub out: SymBuf<u64>,
     pub cores: u32,
+    /// SHMEM_ENGINE_*, or (`engine=both`) what lets the cores take turns; see the head of kernels/selftest.cpp.
     pub engine: u64,
 }
 
@@ -38,9 +39,16 @@ impl Stand {
             None | Some("auto") => 0,
             Some("mapped") => 1,
             Some("roce") => 2,
+            Some("both") => 3,
             Some(other) => return Err(anyhow!("engine={other}")),
         };
         let world = World::init()?;
+        // Core 0 of even PEs uses the mapped engine, core 0 of odd PEs roce.
+        let engine = if engine == 3 {
+            3 + u64::from(world.my_pe() % 2)
+        } else {
+            engine
+        };
         let a = world.alloc::<u8>(bytes)?;
         let b = world.alloc::<u8>(bytes)?;
         let out = world.alloc::<u64>(OUT_WORDS)?;
