@@ -289,7 +289,8 @@ impl Config {
 
     /// How long PEs wait for one another where the last of them may still be waiting for its kernel.
     pub(crate) fn patience(&self) -> Duration {
-        Duration::from_secs(self.kernel_limit().into()) + self.timeout
+        let limit = Duration::from_secs(self.kernel_limit().into());
+        self.kernel_wait().max(limit) + self.timeout
     }
 }
 
