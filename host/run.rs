@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::faults::{Code, DeviceError};
 use crate::launch::{Args, Function, Loaded};
 use crate::runtime::owners::{Device, Stream};
-use crate::runtime::{AclError, LaunchMode};
+use crate::runtime::{AclError, Api, LaunchMode};
 use crate::transport::Transport;
 
 /// How long one wait of the runtime lasts before deaths and deadlines are looked at, milliseconds.
@@ -25,6 +25,10 @@ const DEATH_NEWS: Duration = Duration::from_millis(300);
 /// The stream that kernels run on, and what runs.
 pub(crate) struct Runner {
     stream: Stream,
+    api: Arc<Api>,
+    /// ACL calls made before the first of the kernels in `names` ran.
+    calls_before: u64,
+    calls_meanwhile: u64,
     /// Names of the kernels launched since the last wait; what they need is kept alive.
     names: Vec<String>,
     loaded: Vec<Arc<Loaded>>,
@@ -57,6 +61,9 @@ impl Runner {
         let stream = Stream::new(device).map_err(Error::acl("making a stream"))?;
         Ok(Runner {
             stream,
+            api: device.api().clone(),
+            calls_before: 0,
+            calls_meanwhile: 0,
             names: Vec::new(),
             loaded: Vec::new(),
             needs_recover: None,
@@ -90,6 +97,9 @@ impl Runner {
             .binary
             .launch(function.handle, blocks, &self.stream, &mut packed, mode)
             .map_err(Error::acl("launching a kernel"))?;
+        if self.names.is_empty() {
+            self.calls_before = self.api.calls();
+        }
         if self.names.last() != Some(&function.name) {
             self.names.push(function.name.clone());
         }
@@ -122,7 +132,9 @@ impl Runner {
         let mut death: Option<Death> = None;
         let mut aborted: Option<Instant> = None;
         let mut timed_out = false;
+        let mut waits = 0;
         let outcome = loop {
+            waits += 1;
             match self.stream.wait(SLICE_MS) {
                 Ok(true) => break Outcome::Done,
                 Err(error) => break Outcome::Failed(error),
@@ -148,6 +160,7 @@ impl Runner {
             }
         };
         let seconds = begin.elapsed().as_secs_f64();
+        self.calls_meanwhile = self.api.calls().saturating_sub(self.calls_before + waits);
         if let Outcome::Lost = outcome {
             self.lost = true;
             self.needs_recover =
@@ -271,6 +284,11 @@ impl Runner {
                 std::mem::forget(loaded);
             }
         }
+    }
+
+    /// ACL calls made from the launch's return to the end of the latest wait's kernels; the waits themselves apart.
+    pub(crate) fn calls_meanwhile(&self) -> u64 {
+        self.calls_meanwhile
     }
 
     /// The stream that kernels run on.

@@ -631,6 +631,12 @@ impl World {
         self.device.api().calls()
     }
 
+    /// ACL calls that this process made while the kernels of the latest [`World::synchronize`] ran: from the launch's return to their end, the
+    /// waits themselves apart. 0: the host took no part in what they did.
+    pub fn acl_calls_during_kernel(&self) -> u64 {
+        self.lock().runner.calls_meanwhile()
+    }
+
     /// Ends the job for this PE: waits for kernels, meets the other PEs (bounded), gives everything back. Buffers, modules and functions
     /// should be dropped before (OpenSHMEM 1.6, 9.1 `shmem_finalize`).
     ///

@@ -113,6 +113,8 @@ fn a_job_of_one_pe_runs_from_init_to_finalize() {
         world.launch(&attach, 2, &args).expect("launch");
         let end = world.event().expect("event");
         world.synchronize().expect("synchronize");
+        // The event was made and recorded while the kernel was in the stream.
+        assert_eq!(world.acl_calls_during_kernel(), 2);
         assert!(end.since(&start).expect("elapsed") >= 0.0);
         assert_eq!(world.sim_counters().expect("emulated").blocks, 2);
         let out = world.to_vec(&data).expect("read");
@@ -137,6 +139,7 @@ fn a_job_of_one_pe_runs_from_init_to_finalize() {
             .u64(0);
         world.launch(&atomics, 1, &args).expect("launch");
         world.synchronize().expect("synchronize");
+        assert_eq!(world.acl_calls_during_kernel(), 0);
         let out = world.to_vec(&data).expect("read");
         assert_eq!(
             out[..14],

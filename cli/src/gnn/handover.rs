@@ -137,7 +137,7 @@ pub struct Measured {
     pub roce_bytes: u64,
     /// Payload bytes copied through mapped addresses.
     pub mapped_bytes: u64,
-    /// ACL calls of this process between launch and synchronize.
+    /// ACL calls of this process while the kernels ran, the waits for them apart; added up over all launches.
     pub acl_calls: u64,
 }
 

@@ -206,11 +206,9 @@ impl Arrays {
             world.barrier_all()?;
             let start = Instant::now();
             world.launch(kernel, header.cores, &args)?;
-            let calls = world.acl_calls();
-            // The kernel runs; this process has nothing to do for it.
-            measured.acl_calls = world.acl_calls() - calls;
             world.synchronize()?;
             let seconds = start.elapsed().as_secs_f64();
+            measured.acl_calls += world.acl_calls_during_kernel();
             if launch > 0 {
                 measured.seconds.push(seconds);
             }
