@@ -121,6 +121,12 @@ rule!(
     "SetGlobalBuffer named 4 elements"
 );
 rule!(
+    an_index_that_went_below_zero_is_refused,
+    "index_below_zero",
+    "GlobalTensor::SetValue",
+    "SetGlobalBuffer named 8 elements"
+);
+rule!(
     setting_a_flag_twice_is_refused,
     "double_set",
     "SetFlag<MTE2_V>(3)",

@@ -53,6 +53,12 @@ KERNEL(buffer_end) {
   small.SetGlobalBuffer((__gm__ uint32_t *)gm, 8);
   DataCopy(words(0), small[4], 8);  // here: buffer_end
 }
+KERNEL(index_below_zero) {
+  GlobalTensor<uint32_t> small;
+  small.SetGlobalBuffer((__gm__ uint32_t *)gm, 8);
+  uint64_t index = 0;
+  small.SetValue(index - 1, 7);  // here: index_below_zero
+}
 KERNEL(double_set) {
   SetFlag<HardEvent::MTE2_V>(EVENT_ID3);
   SetFlag<HardEvent::MTE2_V>(EVENT_ID3);  // here: double_set

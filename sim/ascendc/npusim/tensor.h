@@ -109,7 +109,8 @@ template <typename T> class GlobalTensor {
 
   // Not AscendC: elements [first, first + count) must lie in the buffer that SetGlobalBuffer named (where it named a size).
   NPUSIM_HOT void check(uint64_t first, uint64_t count, const char *operation, npusim::Site site) const {
-    if (__builtin_expect(size_ != 0 && first + count > GetSize(), 0))
+    // Without an addition that could wrap: an index that went below zero is a very large one.
+    if (__builtin_expect(size_ != 0 && (first > GetSize() || count > GetSize() - first), 0))
       npusim::broken(site, "%s: elements [%llu, %llu) are behind the end of the buffer (SetGlobalBuffer named %llu elements)", operation,
                      (unsigned long long)first, (unsigned long long)(first + count), (unsigned long long)GetSize());
   }
