@@ -3,10 +3,13 @@
 //! What it is not: a check; world.rs checks ranges, and asks runtime/ whether host code may touch device memory at all. Other PEs and the
 //! own cores access the same memory at the same time, so single aligned words are read and written as atomics; larger blocks are copied
 //! without a promise about their order, as OpenSHMEM has it for put and get.
+//!
+//! World::put and World::get promise completion: a put is visible before any later get reads, whichever PEs both are on (store buffering, which
+//! release and acquire alone allow). So each ends, or begins, with a sequentially consistent fence.
 
-use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, AtomicU8, Ordering};
+use std::sync::atomic::{fence, AtomicU16, AtomicU32, AtomicU64, AtomicU8, Ordering};
 
-/// Writes `bytes` to `address`.
+/// Writes `bytes` to `address`; visible to all when it returns.
 ///
 /// # Safety
 /// The range is mapped and writable for the length of the call.
@@ -18,6 +21,7 @@ pub(crate) unsafe fn store(address: u64, bytes: &[u8]) {
                 // SAFETY: mapped by this function's contract, and aligned.
                 unsafe { <$atomic>::from_ptr(to.cast()) }
                     .store(<$word>::from_ne_bytes($bytes), Ordering::Release);
+                fence(Ordering::SeqCst);
                 return;
             }
         };
@@ -29,18 +33,19 @@ pub(crate) unsafe fn store(address: u64, bytes: &[u8]) {
         [a, b, c, d, e, f, g, h] => word!(AtomicU64, u64, [a, b, c, d, e, f, g, h]),
         _ => {}
     }
-    std::sync::atomic::fence(Ordering::Release);
+    fence(Ordering::Release);
     // SAFETY: mapped by this function's contract; `bytes` is host memory, which no heap contains.
     unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
-    std::sync::atomic::fence(Ordering::SeqCst);
+    fence(Ordering::SeqCst);
 }
 
-/// Reads from `address`.
+/// Reads from `address`, after everything that the caller wrote before.
 ///
 /// # Safety
 /// The range is mapped and readable for the length of the call.
 pub(crate) unsafe fn load(bytes: &mut [u8], address: u64) {
     let from = address as *mut u8;
+    fence(Ordering::SeqCst);
     macro_rules! word {
         ($atomic:ty) => {
             if address.is_multiple_of(size_of::<$atomic>() as u64) {
@@ -58,16 +63,51 @@ pub(crate) unsafe fn load(bytes: &mut [u8], address: u64) {
         8 => word!(AtomicU64),
         _ => {}
     }
-    std::sync::atomic::fence(Ordering::SeqCst);
     // SAFETY: mapped by this function's contract; `bytes` is host memory, which no heap contains.
     unsafe { std::ptr::copy_nonoverlapping(from, bytes.as_mut_ptr(), bytes.len()) };
-    std::sync::atomic::fence(Ordering::Acquire);
+    fence(Ordering::Acquire);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// Store buffering: two threads each write a word of their own and then read the other's; one of them must see the other's write.
+    #[test]
+    fn a_word_that_was_written_is_visible_to_whoever_reads_afterwards() {
+        const ROUNDS: u64 = 20_000;
+        let words = [const { AtomicU64::new(0) }; 32];
+        let turn = [const { AtomicU64::new(0) }; 2];
+        let seen = |me: usize| {
+            (1..=ROUNDS)
+                .map(|round| {
+                    turn[me].store(round, Ordering::SeqCst);
+                    while turn[1 - me].load(Ordering::SeqCst) < round {
+                        std::thread::yield_now();
+                    }
+                    let mut back = [0; 8];
+                    // SAFETY: both words live on this test's stack, two cache lines apart, and are atomics.
+                    unsafe {
+                        store(words[16 * me].as_ptr() as u64, &round.to_ne_bytes());
+                        load(&mut back, words[16 * (1 - me)].as_ptr() as u64);
+                    }
+                    u64::from_ne_bytes(back)
+                })
+                .collect::<Vec<u64>>()
+        };
+        let [first, second] = std::thread::scope(|scope| {
+            let other = scope.spawn(|| seen(1));
+            [seen(0), other.join().expect("the other thread")]
+        });
+        for round in 1..=ROUNDS {
+            let index = round as usize - 1;
+            assert!(
+                first[index] >= round || second[index] >= round,
+                "round {round}: both read what was there before"
+            );
+        }
+    }
 
     proptest! {
         #[test]
