@@ -1,0 +1,12 @@
+//! `oshcc`: compiles and links OpenSHMEM programs in C. See wrapper.rs.
+
+#[path = "../wrapper.rs"]
+mod wrapper;
+
+fn main() -> std::process::ExitCode {
+    wrapper::main(&wrapper::Wrapper {
+        name: "oshcc",
+        variable: "NPUSHMEM_CC",
+        default: "cc",
+    })
+}
