@@ -73,42 +73,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Store buffering: two threads each write a word of their own and then read the other's; one of them must see the other's write.
-    #[test]
-    fn a_word_that_was_written_is_visible_to_whoever_reads_afterwards() {
-        const ROUNDS: u64 = 20_000;
-        let words = [const { AtomicU64::new(0) }; 32];
-        let turn = [const { AtomicU64::new(0) }; 2];
-        let seen = |me: usize| {
-            (1..=ROUNDS)
-                .map(|round| {
-                    turn[me].store(round, Ordering::SeqCst);
-                    while turn[1 - me].load(Ordering::SeqCst) < round {
-                        std::thread::yield_now();
-                    }
-                    let mut back = [0; 8];
-                    // SAFETY: both words live on this test's stack, two cache lines apart, and are atomics.
-                    unsafe {
-                        store(words[16 * me].as_ptr() as u64, &round.to_ne_bytes());
-                        load(&mut back, words[16 * (1 - me)].as_ptr() as u64);
-                    }
-                    u64::from_ne_bytes(back)
-                })
-                .collect::<Vec<u64>>()
-        };
-        let [first, second] = std::thread::scope(|scope| {
-            let other = scope.spawn(|| seen(1));
-            [seen(0), other.join().expect("the other thread")]
-        });
-        for round in 1..=ROUNDS {
-            let index = round as usize - 1;
-            assert!(
-                first[index] >= round || second[index] >= round,
-                "round {round}: both read what was there before"
-            );
-        }
-    }
-
     proptest! {
         #[test]
         fn every_size_and_alignment_comes_back(size in 0usize..70, shift in 0usize..9, seed in any::<u8>()) {
