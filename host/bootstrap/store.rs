@@ -63,6 +63,7 @@ struct Departures {
 
 enum Order {
     Dead { pe: u32, reason: String },
+    Done { pe: u32 },
     Stop,
 }
 
@@ -151,6 +152,11 @@ impl Server {
             pe,
             reason: reason.to_string(),
         });
+    }
+
+    /// Says that the process of `pe` has ended well. Tells all PEs when it never joined the job, because then nobody needs to wait for it.
+    pub fn declare_done(&self, pe: u32) {
+        self.order(Order::Done { pe });
     }
 
     fn order(&self, order: Order) {
@@ -322,6 +328,11 @@ impl Service {
                 None => return true,
                 Some(Order::Stop) => return false,
                 Some(Order::Dead { pe, reason }) => self.bury(pe, reason),
+                Some(Order::Done { pe }) => {
+                    if self.members.get(pe as usize).is_some_and(|m| m.round == 0) {
+                        self.bury(pe, "it ended without joining the job".to_string());
+                    }
+                }
             }
         }
     }

@@ -185,6 +185,30 @@ fn a_pe_that_died_before_it_joined_ends_the_job_for_those_who_come_later() {
 }
 
 #[test]
+fn nobody_waits_for_a_pe_that_ended_without_joining() {
+    let store = server(2);
+    let client = enter(&store, 0, 2, b"token").expect("join");
+    store.declare_done(1);
+    let error = client
+        .gather(Label::Join, &[], SOON, "X")
+        .expect_err("absent peer");
+    assert!(
+        matches!(&error, StoreError::Died { pe: 1, reason, .. } if reason.contains("without joining")),
+        "{error}"
+    );
+    // Who joined and left as it should has not died.
+    let store = server(2);
+    let client = enter(&store, 0, 2, b"token").expect("join");
+    let mut other = enter(&store, 1, 2, b"token").expect("join");
+    other.leave(None);
+    store.declare_done(1);
+    let error = client
+        .gather(Label::Barrier, &[], SOON, "X")
+        .expect_err("absent peer");
+    assert!(error.to_string().contains("has left the job"), "{error}");
+}
+
+#[test]
 fn a_pe_that_leaves_with_an_error_tells_the_others_why() {
     let store = server(2);
     let client = enter(&store, 0, 2, b"token").expect("join");

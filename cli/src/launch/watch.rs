@@ -182,7 +182,9 @@ impl<'a> Watch<'a> {
         for index in ended.into_iter().rev() {
             let mut pe = self.running.remove(index);
             let end = pe.reap();
-            if !end.success() {
+            if end.success() {
+                self.server.declare_done(pe.number);
+            } else {
                 // While all are being ended their ends tell nobody anything new.
                 if self.ending.is_none() {
                     self.server.declare_dead(pe.number, &end.to_string());
