@@ -228,3 +228,35 @@ fn pes_die_with_a_launcher_that_is_killed() {
         assert!(gone(&pid), "PE {pid} is left");
     }
 }
+
+/// The blocked signals in the status of a process that a shell, which clears them, did not start.
+fn blocked_signals(ran: &common::Ran) -> String {
+    let line = ran.stdout.lines().find(|line| line.contains("SigBlk:"));
+    line.and_then(|line| line.split_whitespace().last())
+        .unwrap_or_default()
+        .to_owned()
+}
+
+#[test]
+fn pes_hear_the_signals_that_the_launcher_holds_back_for_itself() {
+    let status = ["grep", "SigBlk:", "/proc/self/status"];
+    let ran = run(&[&["run", "-n", "1", "--"], &status[..]].concat());
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let direct = finish({
+        let mut grep = std::process::Command::new(status[0]);
+        grep.args(&status[1..]);
+        grep
+    });
+    assert_eq!(blocked_signals(&ran), blocked_signals(&direct), "{ran:?}");
+}
+
+#[test]
+fn output_that_cannot_be_written_is_an_error_with_its_reason() {
+    let mut command = npushmem(&["run", "-n", "2", "--", "echo", "lost"]);
+    command.stdout(std::fs::File::create("/dev/full").unwrap());
+    let output = command.output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+    assert!(stderr.contains("No space left"), "{stderr}");
+}

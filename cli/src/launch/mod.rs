@@ -87,7 +87,7 @@ impl std::fmt::Display for End {
 #[derive(Debug, Error)]
 pub enum LaunchError {
     /// The program cannot be started.
-    #[error("cannot start {program:?}: {source}")]
+    #[error("cannot start {program:?}: {source}{}", advice(.source))]
     Start {
         /// The program.
         program: OsString,
@@ -117,11 +117,14 @@ pub enum LaunchError {
     /// A signal asked the launcher to end.
     #[error("ended by {}", signals::name(*.0))]
     Interrupted(i32),
+    /// The PEs' output could not be passed on.
+    #[error("cannot write the PEs' output: {0}; some of it is lost")]
+    Output(std::io::Error),
     /// The job's store cannot be served.
     #[error(transparent)]
     Store(#[from] ServeError),
     /// A resource of the system is missing.
-    #[error("cannot start the job: {what}: {source}")]
+    #[error("cannot start the job: {what}: {source}{}", advice(.source))]
     System {
         /// What was tried.
         what: &'static str,
@@ -139,7 +142,7 @@ impl LaunchError {
             Self::Start { source, .. } if source.kind() == std::io::ErrorKind::NotFound => 127,
             Self::Start { .. } => 126,
             Self::Interrupted(signal) => 128u8.wrapping_add(*signal as u8),
-            Self::Store(_) | Self::System { .. } => 1,
+            Self::Output(_) | Self::Store(_) | Self::System { .. } => 1,
         }
     }
 }
@@ -149,6 +152,18 @@ fn others(ended: usize) -> String {
         0 => String::new(),
         1 => "; the other running PE was ended".to_owned(),
         more => format!("; the {more} other running PEs were ended"),
+    }
+}
+
+/// What to do about a limit of the system.
+fn advice(error: &std::io::Error) -> &'static str {
+    match error.raw_os_error() {
+        Some(libc::EMFILE) => {
+            "; raise the limit of open files (ulimit -n: the launcher needs four a PE), or start fewer PEs"
+        }
+        Some(libc::EAGAIN) => "; raise the limit of processes and threads (ulimit -u), or start fewer PEs",
+        Some(libc::ENOMEM) => "; free memory or raise the limit of address space (ulimit -v), or start fewer PEs",
+        _ => "",
     }
 }
 
@@ -164,11 +179,20 @@ fn list(pes: &[u32]) -> String {
 /// # Errors
 /// The first PE that failed and how; a program that cannot be started; a timeout; a signal. No PE is running when it returns.
 pub fn run(job: &Job) -> Result<(), LaunchError> {
+    run_while(job, || ())
+}
+
+/// Runs a job to its end while what `show` returns lives, which may have threads of its own.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_while<T>(job: &Job, show: impl FnOnce() -> T) -> Result<(), LaunchError> {
     // Blocked before any thread starts, so that every thread leaves them to the watch.
     let signals = Signals::block().map_err(|source| LaunchError::System {
         what: "signalfd",
         source,
     })?;
+    let shown = show();
     let token = token().map_err(|source| LaunchError::System {
         what: "/dev/urandom",
         source,
@@ -179,7 +203,7 @@ pub fn run(job: &Job) -> Result<(), LaunchError> {
     let mut sinks = Vec::new();
     for pe in 0..job.pes {
         // A failure here drops the watch, which ends the PEs already started.
-        let started = start(job, pe, &server, &token)?;
+        let started = start(job, pe, &server, &token, signals.before())?;
         let (child, stdin) = output.attach(started, pe, job.prefix.as_deref())?;
         sinks.extend(stdin);
         watch.add(Pe::new(pe, child)?);
@@ -187,8 +211,13 @@ pub fn run(job: &Job) -> Result<(), LaunchError> {
     input::forward(job.input, sinks);
     let result = watch.run();
     drop(watch);
-    output.finish();
-    result
+    let lost = output.finish();
+    drop(shown);
+    match (result, lost) {
+        // A PE that could not write any more may have failed because of it.
+        (Ok(()) | Err(LaunchError::Pe { .. }), Some(source)) => Err(LaunchError::Output(source)),
+        (result, _) => result,
+    }
 }
 
 fn start(
@@ -196,6 +225,7 @@ fn start(
     pe: u32,
     server: &Server,
     token: &str,
+    signals: libc::sigset_t,
 ) -> Result<std::process::Child, LaunchError> {
     let mut command = Command::new(&job.program);
     command
@@ -217,10 +247,14 @@ fn start(
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
     }
     let launcher = rustix::process::getpid();
-    // SAFETY: between fork and exec only two system calls are made; nothing allocates or takes a lock.
+    // SAFETY: between fork and exec only system calls are made; nothing allocates or takes a lock.
     unsafe {
         command.pre_exec(move || {
             rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+            // What the launcher blocks for itself a PE must hear, or SIGTERM could not end it.
+            if libc::sigprocmask(libc::SIG_SETMASK, &signals, std::ptr::null_mut()) != 0 {
+                return Err(std::io::Error::last_os_error());
+            }
             // The launcher may have died before the line above.
             if rustix::process::getppid() != Some(launcher) {
                 return Err(std::io::Error::from_raw_os_error(libc::ESRCH));

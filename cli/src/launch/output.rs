@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin};
 use std::sync::mpsc::{channel, Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,6 +20,8 @@ pub struct Output {
     done: Sender<()>,
     all_done: Receiver<()>,
     threads: RefCell<usize>,
+    /// Why output could not be written: the first reason.
+    lost: Arc<Mutex<Option<std::io::Error>>>,
 }
 
 impl Default for Output {
@@ -28,6 +31,7 @@ impl Default for Output {
             done,
             all_done,
             threads: RefCell::new(0),
+            lost: Arc::default(),
         }
     }
 }
@@ -51,13 +55,18 @@ impl Output {
         }
         for (stream, is_error) in streams {
             let (done, prefix) = (self.done.clone(), prefix.clone());
+            let lost = self.lost.clone();
             let thread = thread::Builder::new()
                 .name(format!("npushmem-output-{pe}"))
                 .spawn(move || {
-                    if is_error {
-                        pass_on(stream, &prefix, || std::io::stderr().lock());
+                    let passed = if is_error {
+                        pass_on(stream, &prefix, || std::io::stderr().lock())
                     } else {
-                        pass_on(stream, &prefix, || std::io::stdout().lock());
+                        pass_on(stream, &prefix, || std::io::stdout().lock())
+                    };
+                    if let Err(error) = passed {
+                        let mut lost = lost.lock().unwrap_or_else(PoisonError::into_inner);
+                        lost.get_or_insert(error);
                     }
                     // Nobody may be waiting any more.
                     let _ = done.send(());
@@ -75,20 +84,23 @@ impl Output {
         Ok((child, stdin))
     }
 
-    /// Returns when all output has been passed on, or after a moment.
-    pub fn finish(self) {
+    /// Returns when all output has been passed on, or after a moment; the reason when some could not be written.
+    pub fn finish(self) -> Option<std::io::Error> {
         let deadline = Instant::now() + LAST_WORDS;
         for _ in 0..self.threads.into_inner() {
             let left = deadline.saturating_duration_since(Instant::now());
             if self.all_done.recv_timeout(left).is_err() {
-                return;
+                break;
             }
         }
+        let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        lost.take()
     }
 }
 
-/// Copies lines until the stream ends or nobody reads ours any more; then the PE's next write fails as it would without us.
-fn pass_on<W: Write>(stream: impl Read, prefix: &str, open: impl Fn() -> W) {
+/// Copies lines until the stream ends or nobody reads ours any more; then the PE's next write fails as it would without us. An error is what
+/// kept a line from being written, other than a reader that has gone away.
+fn pass_on<W: Write>(stream: impl Read, prefix: &str, open: impl Fn() -> W) -> std::io::Result<()> {
     let mut reader = BufReader::with_capacity(LONGEST_LINE as usize, stream);
     let mut line = Vec::new();
     loop {
@@ -98,18 +110,16 @@ fn pass_on<W: Write>(stream: impl Read, prefix: &str, open: impl Fn() -> W) {
             .take(LONGEST_LINE)
             .read_until(b'\n', &mut line);
         if !matches!(read, Ok(bytes) if bytes > 0) {
-            return;
+            return Ok(());
         }
         if line.last() != Some(&b'\n') {
             line.push(b'\n');
         }
         let mut target = open();
-        if target
-            .write_all(&line)
-            .and_then(|()| target.flush())
-            .is_err()
-        {
-            return;
+        match target.write_all(&line).and_then(|()| target.flush()) {
+            Ok(()) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => return Ok(()),
+            Err(error) => return Err(error),
         }
     }
 }
@@ -133,7 +143,7 @@ mod tests {
     #[test]
     fn every_line_gets_the_prefix_and_the_last_one_an_end() {
         let sink = Arc::new(Mutex::new(Vec::new()));
-        pass_on(&b"one\n\ntwo"[..], "[3] ", || Shared(sink.clone()));
+        pass_on(&b"one\n\ntwo"[..], "[3] ", || Shared(sink.clone())).unwrap();
         assert_eq!(
             String::from_utf8(sink.lock().unwrap().clone()).unwrap(),
             "[3] one\n[3] \n[3] two\n"

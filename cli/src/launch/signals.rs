@@ -51,6 +51,11 @@ impl Signals {
         }
     }
 
+    /// The signals that were blocked before, for the programs that are started meanwhile: a mask survives exec.
+    pub fn before(&self) -> libc::sigset_t {
+        self.before
+    }
+
     /// The next signal that arrived, if any.
     pub fn next(&self) -> Option<i32> {
         let mut info = MaybeUninit::<libc::signalfd_siginfo>::zeroed();
