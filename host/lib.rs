@@ -44,7 +44,7 @@ pub use launch::{Args, Function, Module};
 pub use object::{kernels, KernelObject, Target};
 pub use runtime::owners::Event;
 pub use runtime::{
-    describe_runtime, AclError, BlockCounters, Kind, LaunchCounters, RuntimeDescription,
+    check_runtime, describe_runtime, AclError, BlockCounters, Kind, LaunchCounters, RuntimeDescription,
     RuntimeError, Series,
 };
 pub use sym::SymBuf;

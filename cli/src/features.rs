@@ -10,6 +10,14 @@ use thiserror::Error;
 
 use crate::progress;
 use crate::random;
+use crate::room::{self, NoRoom};
+
+/// Longest .npy header that is read; numpy writes 128 bytes for a matrix.
+const LONGEST_HEADER: usize = 10_000; // bytes
+/// Longest excerpt of a parser's words in a message.
+const LONGEST_EXCERPT: usize = 160; // characters
+/// What to do about features that do not fit.
+const FEWER: &str = "use fewer features a node, or a machine with more memory";
 
 /// How a feature is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -60,6 +68,9 @@ pub enum FeatureError {
         /// What is needed.
         expected: String,
     },
+    /// More memory than there is.
+    #[error(transparent)]
+    Room(#[from] NoRoom),
     /// The wrong number of rows or columns.
     #[error("{path}: has shape {found}; expected {expected}")]
     Shape {
@@ -95,6 +106,15 @@ impl Features {
         &self.bytes[node * row..(node + 1) * row]
     }
 
+    /// Row and column of the first value that is not a number.
+    pub fn first_nan(&self) -> Option<(usize, usize)> {
+        let at = self
+            .bytes
+            .chunks_exact(self.dtype.bytes())
+            .position(|value| Self::value(value, self.dtype, 0).is_nan())?;
+        Some((at / self.dim, at % self.dim))
+    }
+
     /// One feature in f64.
     pub fn value(row: &[u8], dtype: Dtype, column: usize) -> f64 {
         match dtype {
@@ -109,7 +129,16 @@ impl Features {
     }
 
     /// Features in [-1, 1) that depend on the seed and on the position only.
-    pub fn generate(nodes: usize, dim: usize, dtype: Dtype, seed: u64) -> Self {
+    ///
+    /// # Errors
+    /// More than this machine's memory holds.
+    pub fn generate(nodes: usize, dim: usize, dtype: Dtype, seed: u64) -> Result<Self, NoRoom> {
+        let size = (nodes as u64).saturating_mul((dim * dtype.bytes()) as u64);
+        room::check(
+            size,
+            format!("{dim} features for each of {nodes} nodes"),
+            FEWER,
+        )?;
         let bar = progress::count("features", nodes as u64);
         let base = random::mix(seed);
         let mut bytes = Vec::with_capacity(nodes * dim * dtype.bytes());
@@ -126,7 +155,7 @@ impl Features {
             }
         }
         bar.finish_and_clear();
-        Self { dim, dtype, bytes }
+        Ok(Self { dim, dtype, bytes })
     }
 
     /// Reads a matrix with one row for each of `nodes`; `dim`, when given, must be its number of columns.
@@ -140,13 +169,23 @@ impl Features {
         let length = file.metadata().map_err(io)?.len();
         let bar = progress::bytes("features", length);
         let mut reader = BufReader::new(bar.wrap_read(file));
-        let header = NpyHeader::from_reader(&mut reader).map_err(|source| FeatureError::Io {
+        let unreadable = |source: std::io::Error| FeatureError::Io {
             path: name.clone(),
             source: std::io::Error::new(
                 source.kind(),
-                format!("is no .npy file that can be read: {source}"),
+                format!("is no .npy file that can be read: {}", excerpt(&source)),
             ),
-        })?;
+        };
+        let header = header_bytes(&mut reader).map_err(unreadable)?;
+        // npyz multiplies the extents without a check.
+        if let Some(found) = overflowing_shape(&header) {
+            return Err(FeatureError::Shape {
+                path: name,
+                found,
+                expected: format!("no more than the file's {length} bytes can hold"),
+            });
+        }
+        let header = NpyHeader::from_reader(&header[..]).map_err(unreadable)?;
         let (dtype, swapped) = element(&header.dtype()).ok_or_else(|| FeatureError::Kind {
             path: name.clone(),
             found: format!("elements of type {}", header.dtype().descr()),
@@ -183,6 +222,7 @@ impl Features {
                 "no more than the file's {length} bytes can hold"
             )));
         };
+        room::check(size, format!("{name}: its matrix"), FEWER)?;
         let mut bytes = vec![0; size as usize];
         reader
             .read_exact(&mut bytes)
@@ -207,6 +247,69 @@ impl Features {
             dtype,
             bytes,
         })
+    }
+}
+
+/// Magic, version, length and text of the header.
+fn header_bytes(reader: &mut impl Read) -> std::io::Result<Vec<u8>> {
+    let mut header = vec![0; 10];
+    reader.read_exact(&mut header[..8])?;
+    // Version 1 has a length of 2 bytes, later ones of 4.
+    let length_bytes = if header[6] <= 1 { 2 } else { 4 };
+    header.resize(8 + length_bytes, 0);
+    reader.read_exact(&mut header[8..])?;
+    let length = header[8..]
+        .iter()
+        .rev()
+        .fold(0usize, |length, &byte| length << 8 | usize::from(byte));
+    if !header.starts_with(b"\x93NUMPY") {
+        return Ok(header); // npyz says what is wrong with it
+    }
+    if length > LONGEST_HEADER {
+        return Err(std::io::Error::new(
+            std::io::ErrorKind::InvalidData,
+            format!("its header claims {length} bytes; at most {LONGEST_HEADER} are read"),
+        ));
+    }
+    let start = header.len();
+    header.resize(start + length, 0);
+    reader.read_exact(&mut header[start..])?;
+    Ok(header)
+}
+
+/// The first tuple of numbers in the header whose product is above 2^63.
+fn overflowing_shape(header: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(header);
+    text.split('(')
+        .skip(1)
+        .filter_map(|rest| rest.split_once(')'))
+        .map(|(tuple, _)| tuple)
+        .find(|tuple| {
+            let product = tuple
+                .split(',')
+                .map(|extent| extent.trim().trim_end_matches('L'))
+                .filter(|extent| {
+                    !extent.is_empty() && extent.bytes().all(|byte| byte.is_ascii_digit())
+                })
+                .try_fold(1u64, |product, extent| {
+                    product.checked_mul(extent.parse().ok()?)
+                });
+            product.is_none_or(|product| product > 1 << 63)
+        })
+        .map(|tuple| format!("({tuple})"))
+}
+
+/// The beginning of an error's text, on one line.
+fn excerpt(error: &std::io::Error) -> String {
+    let text = error
+        .to_string()
+        .lines()
+        .map(str::trim)
+        .collect::<Vec<_>>()
+        .join(" ");
+    match text.char_indices().nth(LONGEST_EXCERPT) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
     }
 }
 
@@ -326,6 +429,21 @@ mod tests {
             .contains("elements of type '<f8'; expected float32"));
         assert!(refusal("<f4", true, "(2, 4)", &data).contains("Fortran order"));
         assert!(refusal("<f4", false, "(2, 1000)", &data).contains("can hold"));
+        for shape in [
+            "(2, 18446744073709551615)",
+            "(2, 9223372036854775808)",
+            "(2, 99999999999999999999)",
+        ] {
+            let text = refusal("<f4", false, shape, &data);
+            assert!(
+                text.contains(&format!("has shape {shape}")) && text.contains("can hold"),
+                "{text}"
+            );
+        }
+        let text = refusal("<f4", false, &"(".repeat(20_000), &data);
+        assert!(text.contains("at most 10000"), "{text}");
+        let text = refusal("<f4", false, &"(".repeat(5_000), &data);
+        assert!(text.len() < 300, "{text}");
         let file = npy("<f4", false, "(2, 4)", &data);
         assert!(Features::read(file.path(), 2, Some(5))
             .unwrap_err()
@@ -353,10 +471,11 @@ mod tests {
 
     #[test]
     fn generated_features_depend_on_seed_and_position_only() {
-        let first = Features::generate(3, 5, Dtype::F32, 9);
-        assert_eq!(first, Features::generate(3, 5, Dtype::F32, 9));
-        assert_ne!(first, Features::generate(3, 5, Dtype::F32, 10));
-        let half = Features::generate(3, 5, Dtype::F16, 9);
+        let generate = |dtype, seed| Features::generate(3, 5, dtype, seed).unwrap();
+        let first = generate(Dtype::F32, 9);
+        assert_eq!(first, generate(Dtype::F32, 9));
+        assert_ne!(first, generate(Dtype::F32, 10));
+        let half = generate(Dtype::F16, 9);
         assert_eq!(half.bytes.len(), 30);
         assert!(
             (Features::value(first.row(2), Dtype::F32, 4)

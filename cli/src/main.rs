@@ -13,6 +13,7 @@ mod plan;
 mod progress;
 mod random;
 mod reference;
+mod room;
 mod run;
 #[cfg(test)]
 mod testdata;
@@ -48,7 +49,10 @@ fn main() -> ExitCode {
         Err(error) => return usage(&error),
     };
     // NPUSHMEM_LOG=debug shows what the library does.
-    let filter = EnvFilter::try_from_env("NPUSHMEM_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    let filter = match log_filter() {
+        Ok(filter) => filter,
+        Err(failure) => return end(&failure),
+    };
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
@@ -67,6 +71,19 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => end(&failure),
     }
+}
+
+/// What NPUSHMEM_LOG lets through; warnings when it is not set.
+fn log_filter() -> Result<EnvFilter, Failure> {
+    let text = std::env::var("NPUSHMEM_LOG").unwrap_or_default();
+    if text.is_empty() {
+        return Ok(EnvFilter::new("warn"));
+    }
+    EnvFilter::try_new(&text).map_err(|error| {
+        Failure::input(format!(
+            "NPUSHMEM_LOG={text:?} is not accepted: {error}; give error, warn, info, debug or trace"
+        ))
+    })
 }
 
 /// Prints what a command was asked for. A reader that has gone away is no failure.

@@ -186,13 +186,91 @@ fn places_that_cannot_be_written_are_found_before_the_run() {
 }
 
 #[test]
+fn graphs_and_features_that_no_memory_holds_are_refused_before_they_are_made() {
+    refused(
+        &["gnn", "--rmat", "28", "--edge-factor", "1024", "--pes", "2"],
+        &["R-MAT", "memory", "--edge-factor"],
+    );
+    let text = b"%%MatrixMarket matrix coordinate pattern general\n4294967295 4294967295 1\n1 2\n";
+    let (_folder, path) = file("large.mtx", text);
+    let path = path_text(&path);
+    refused(
+        &["gnn", "--graph", &path, "--dim", "262144", "--pes", "1"],
+        &["4294967295 nodes", "memory"],
+    );
+    let (_folder, path) = file(
+        "features.npy",
+        &npy("<f4", "(34, 18446744073709551615)", 64),
+    );
+    refused(
+        &[
+            "gnn",
+            "--graph",
+            &karate(),
+            "--pes",
+            "2",
+            "--features",
+            &path_text(&path),
+        ],
+        &["features.npy", "(34, 18446744073709551615)"],
+    );
+}
+
+#[test]
+fn a_maximum_over_what_is_not_a_number_is_refused() {
+    let mut content = npy("<f4", "(34, 8)", 34 * 32);
+    let at = content.len() - 4;
+    content[at..].copy_from_slice(&f32::NAN.to_le_bytes());
+    let (_folder, path) = file("features.npy", &content);
+    let path = path_text(&path);
+    refused(
+        &[
+            "gnn",
+            "--graph",
+            &karate(),
+            "--pes",
+            "2",
+            "--features",
+            &path,
+            "--reduce",
+            "max",
+        ],
+        &["row 33, column 7"],
+    );
+}
+
+#[test]
 fn settings_that_are_not_accepted_are_named() {
+    for (name, value, word) in [
+        ("NPUSHMEM_TIMEOUT", "soon", "seconds from"),
+        ("SHMEM_SYMMETRIC_SIZE", "99999999999999999999", "too large"),
+        ("NPUSHMEM_LOG", "a=b=c", "give error, warn"),
+        ("NPUSIM_SOC", "Ascend1", "Ascend910B1"),
+        ("NPUSIM_DEVICES", "0", "from 1 to"),
+        ("NPUSIM_NIC", "chaos:x", "expected inline"),
+        ("NPUSIM_CQE_SIZE", "33", "32 or 64"),
+    ] {
+        let mut command = common::npushmem(&["gnn", "--graph", &karate(), "--pes", "2"]);
+        command.env("NPUSHMEM_RUNTIME", "sim").env(name, value);
+        let ran = common::finish(command);
+        assert_eq!((ran.code, ran.stderr.lines().count()), (2, 1), "{ran:?}");
+        for expected in [name, value, word] {
+            assert!(ran.stderr.contains(expected), "{ran:?}");
+        }
+    }
+}
+
+#[test]
+fn more_cores_than_the_emulated_npu_has_are_refused_once() {
     let mut command = common::npushmem(&["gnn", "--graph", &karate(), "--pes", "2"]);
-    command.env("NPUSHMEM_TIMEOUT", "soon");
+    command.args(["--cores", "9"]);
+    command
+        .env("NPUSHMEM_RUNTIME", "sim")
+        .env("NPUSIM_CORES", "8");
     let ran = common::finish(command);
     assert_eq!((ran.code, ran.stderr.lines().count()), (2, 1), "{ran:?}");
     assert!(
-        ran.stderr.contains("NPUSHMEM_TIMEOUT") && ran.stderr.contains("soon"),
+        ran.stderr.contains("--cores 9") && ran.stderr.contains("1 to 8"),
         "{ran:?}"
     );
 }

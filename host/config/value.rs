@@ -258,6 +258,9 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     if let Ok(n) = whole(number) {
         return n.checked_mul(unit).ok_or_else(|| "too large".to_string());
     }
+    if !number.contains('.') && !number.is_empty() {
+        return Err("too large".to_string());
+    }
     let fraction: f64 = number
         .parse()
         .map_err(|_| "not a number of bytes".to_string())?;

@@ -39,6 +39,9 @@ pub enum RuntimeError {
     /// The runtime refuses to start.
     #[error("the runtime does not start: {0}")]
     Start(#[source] AclError),
+    /// The emulated NPU's settings.
+    #[error("{0}")]
+    Settings(String),
     /// No device.
     #[error("the runtime counts no device; is the driver loaded and is this user in its group? NPUSHMEM_RUNTIME=sim needs none")]
     NoDevice,
@@ -186,6 +189,28 @@ pub fn describe_runtime(choice: config::Runtime) -> Result<RuntimeDescription, R
         devices: api.device_count().map_err(RuntimeError::Start)?,
         libraries: api.libraries().to_vec(),
     })
+}
+
+/// Checks, for a launcher, what every PE of a job would refuse alike: that the vendor's library is there when it is asked for, else the
+/// emulated NPU's settings. Initialises nothing. Returns the emulated NPU's vector cores; `None` where the vendor's library would be used.
+///
+/// # Errors
+/// The library does not load; a setting that is not accepted.
+pub fn check_runtime(choice: config::Runtime) -> Result<Option<u32>, RuntimeError> {
+    if choice != config::Runtime::Sim {
+        match Acl::load(LIBRARIES) {
+            Ok(vendor) => {
+                // Vendor libraries do not bear being unloaded.
+                std::mem::forget(vendor);
+                return Ok(None);
+            }
+            Err(error) if choice == config::Runtime::Acl => return Err(RuntimeError::Load(error)),
+            Err(_) => {}
+        }
+    }
+    npusim::hooks::check_settings()
+        .map(Some)
+        .map_err(RuntimeError::Settings)
 }
 
 /// A family of SoCs that behave alike.

@@ -215,3 +215,14 @@ pub(crate) fn finished(kernel: &str, blocks: u64, sum: &BlockCounters) {
         }
     });
 }
+
+/// Checks every setting of the emulated NPU and of its NIC (`NPUSIM_*`) without starting anything; returns the vector cores of a device.
+///
+/// # Errors
+/// The variable, its value and what is accepted.
+pub fn check_settings() -> Result<u32, String> {
+    let config = crate::config::get().map_err(|fail| fail.text)?;
+    npushmem_roce::nic::NicConfig::from_env().map_err(|error| error.to_string())?;
+    crate::hccp::check_settings().map_err(|error| error.to_string())?;
+    Ok(config.cores)
+}

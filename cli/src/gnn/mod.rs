@@ -21,6 +21,7 @@ use crate::launch::{self, Input, Job};
 use crate::plan::{Partition, Scheme};
 use crate::progress;
 use crate::reference;
+use crate::room;
 use crate::run::{check_pes, seconds};
 pub use worker::{run as run_worker, WorkerArgs};
 
@@ -158,6 +159,14 @@ pub struct GnnArgs {
 pub fn run(args: GnnArgs) -> Result<(), Failure> {
     check(&args)?;
     let config = Config::from_env().map_err(Failure::input)?;
+    // What every PE would refuse is said once, before anything is read.
+    let cores = npushmem::check_runtime(config.runtime).map_err(Failure::input)?;
+    if let Some(most) = cores.filter(|&most| args.cores > most) {
+        return Err(Failure::input(format!(
+            "--cores {}: a PE has 1 to {most} cores on the emulated NPU",
+            args.cores
+        )));
+    }
     let (graph, name) = load_graph(&args)?;
     if args.pes as usize > graph.nodes() {
         return Err(Failure::input(format!(
@@ -167,6 +176,7 @@ pub fn run(args: GnnArgs) -> Result<(), Failure> {
         )));
     }
     let features = load_features(&args, graph.nodes())?;
+    check_room(&args, graph.nodes(), &features)?;
 
     let partition = Partition::new(args.partition, graph.nodes(), args.pes as usize);
     let jobs = handover::Jobs::new(&args, &graph, &features, &partition)
@@ -188,10 +198,8 @@ pub fn run(args: GnnArgs) -> Result<(), Failure> {
         keep_going: false,
         grace: Duration::from_secs(2),
     };
-    let spinner = progress::spinner("running");
-    let ended = launch::run(&job);
-    spinner.finish_and_clear();
-    ended.map_err(|error| Failure {
+    // The spinner has a thread, which must not be the one that a signal reaches. It clears itself when it is dropped.
+    launch::run_while(&job, || progress::spinner("running")).map_err(|error| Failure {
         message: error.to_string(),
         code: error.exit_code(),
     })?;
@@ -292,7 +300,8 @@ fn check_target(option: &str, path: &Path) -> Result<(), Failure> {
 fn load_graph(args: &GnnArgs) -> Result<(Graph, String), Failure> {
     if let Some(scale) = args.rmat {
         let name = format!("R-MAT scale {scale}");
-        let raw = graph::generate_rmat(scale, args.edge_factor, args.seed);
+        let raw =
+            graph::generate_rmat(scale, args.edge_factor, args.seed).map_err(Failure::input)?;
         return Ok((
             Graph::build(raw, args.directed, &name).map_err(Failure::input)?,
             name,
@@ -311,6 +320,27 @@ fn load_graph(args: &GnnArgs) -> Result<(Graph, String), Failure> {
     Ok((graph, name))
 }
 
+/// The rows are handed over, kept by their owners and gathered by everyone; results exist three times, with the baseline's six.
+fn check_room(args: &GnnArgs, nodes: usize, features: &Features) -> Result<(), Failure> {
+    let copies = if args.skip_allgather {
+        (2, 3)
+    } else {
+        (2 + u64::from(args.pes), 6)
+    };
+    let results = nodes as u64 * features.dim as u64 * 4;
+    let rows = features.bytes.len() as u64;
+    room::check(
+        rows.saturating_mul(copies.0)
+            .saturating_add(results.saturating_mul(copies.1)),
+        format!(
+            "{} features for each of {nodes} nodes on {} PEs",
+            features.dim, args.pes
+        ),
+        "use fewer features a node, fewer PEs, or --skip-allgather",
+    )
+    .map_err(Failure::input)
+}
+
 fn load_features(args: &GnnArgs, nodes: usize) -> Result<Features, Failure> {
     let features = match &args.features {
         Some(path) => Features::read(path, nodes, args.dim).map_err(Failure::input)?,
@@ -319,12 +349,22 @@ fn load_features(args: &GnnArgs, nodes: usize) -> Result<Features, Failure> {
             args.dim.unwrap_or(DEFAULT_DIM),
             args.dtype,
             args.seed,
-        ),
+        )
+        .map_err(Failure::input)?,
     };
     if features.dim > MAX_DIM {
         return Err(Failure::input(format!(
             "{} features a node: rows have at most {MAX_DIM}",
             features.dim
+        )));
+    }
+    // Cores do not say which operand their maximum takes then, so the result would depend on the order of neighbours.
+    if let Some((node, column)) = (args.reduce == Reduce::Max)
+        .then(|| features.first_nan())
+        .flatten()
+    {
+        return Err(Failure::input(format!(
+            "row {node}, column {column} of the features is not a number, and has no place in a maximum; replace it, or use --reduce sum or mean"
         )));
     }
     Ok(features)

@@ -14,6 +14,7 @@ use std::path::Path;
 use thiserror::Error;
 
 use crate::progress;
+use crate::room::{self, NoRoom};
 use lines::Lines;
 pub use rmat::{
     generate as generate_rmat, EDGE_FACTOR as RMAT_EDGE_FACTOR, MAX_SCALE as RMAT_MAX_SCALE,
@@ -59,6 +60,9 @@ pub enum GraphError {
         /// How many there are.
         nodes: u64,
     },
+    /// More memory than there is.
+    #[error(transparent)]
+    Room(#[from] NoRoom),
 }
 
 /// Edges as they were found, before renumbering.
@@ -129,6 +133,12 @@ impl Graph {
             });
         }
         let found = pairs.len() as u64;
+        // Two lists of starts; an edge's key and its two entries.
+        room::check(
+            nodes * 16 + found * 16,
+            format!("{name}: a graph of {nodes} nodes and {found} edges"),
+            "use a smaller graph, or a machine with more memory",
+        )?;
         let spinner = progress::spinner("sorting");
         // An edge as one number, row in the upper half: sorting it sorts rows, then neighbours.
         let mut keys: Vec<u64> = Vec::with_capacity(pairs.len());

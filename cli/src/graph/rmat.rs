@@ -6,6 +6,7 @@
 use super::RawEdges;
 use crate::progress;
 use crate::random::Sequence;
+use crate::room::{self, NoRoom};
 
 /// Edges a node, before duplicates and self loops are dropped.
 pub const EDGE_FACTOR: u64 = 16;
@@ -20,9 +21,18 @@ const fn quarter(percent: u64) -> u64 {
 }
 
 /// Generates 2^`scale` nodes and `edge_factor` x 2^`scale` edges from `seed`.
-pub fn generate(scale: u32, edge_factor: u64, seed: u64) -> RawEdges {
+///
+/// # Errors
+/// More than this machine's memory holds.
+pub fn generate(scale: u32, edge_factor: u64, seed: u64) -> Result<RawEdges, NoRoom> {
     let nodes = 1u64 << scale;
     let edges = edge_factor << scale;
+    // A label a node; a pair an edge, and what the adjacency is made with.
+    room::check(
+        nodes * 20 + edges * 32,
+        format!("an R-MAT graph of {nodes} nodes and {edges} edges"),
+        "use a smaller --rmat or --edge-factor",
+    )?;
     let mut random = Sequence::new(seed);
     let mut label: Vec<u32> = (0..nodes as u32).collect();
     for last in (1..label.len()).rev() {
@@ -51,10 +61,10 @@ pub fn generate(scale: u32, edge_factor: u64, seed: u64) -> RawEdges {
         }
     }
     bar.finish_and_clear();
-    RawEdges {
+    Ok(RawEdges {
         pairs,
         declared_nodes: Some(nodes),
-    }
+    })
 }
 
 #[cfg(test)]
@@ -64,9 +74,9 @@ mod tests {
 
     #[test]
     fn a_seed_names_one_graph_and_degrees_are_skewed() {
-        let first = generate(10, EDGE_FACTOR, 1);
-        assert_eq!(first.pairs, generate(10, EDGE_FACTOR, 1).pairs);
-        assert_ne!(first.pairs, generate(10, EDGE_FACTOR, 2).pairs);
+        let first = generate(10, EDGE_FACTOR, 1).unwrap();
+        assert_eq!(first.pairs, generate(10, EDGE_FACTOR, 1).unwrap().pairs);
+        assert_ne!(first.pairs, generate(10, EDGE_FACTOR, 2).unwrap().pairs);
         let graph = Graph::build(first, false, "rmat").unwrap();
         assert_eq!(graph.nodes(), 1024);
         assert_eq!(graph.edges + graph.duplicates + graph.self_loops, 16 * 1024);
@@ -80,7 +90,7 @@ mod tests {
 
     #[test]
     fn the_smallest_scale_is_a_graph_of_two_nodes() {
-        let graph = Graph::build(generate(1, EDGE_FACTOR, 3), false, "rmat").unwrap();
+        let graph = Graph::build(generate(1, EDGE_FACTOR, 3).unwrap(), false, "rmat").unwrap();
         assert_eq!(graph.nodes(), 2);
     }
 }

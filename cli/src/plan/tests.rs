@@ -179,7 +179,12 @@ proptest! {
 
 #[test]
 fn cores_get_edges_in_equal_parts() {
-    let graph = Graph::build(crate::graph::generate_rmat(12, 16, 1), false, "rmat").unwrap();
+    let graph = Graph::build(
+        crate::graph::generate_rmat(12, 16, 1).unwrap(),
+        false,
+        "rmat",
+    )
+    .unwrap();
     let partition = Partition::new(Scheme::Block, graph.nodes(), 2);
     let plan = fetch_once(&graph, &partition, 0, shape(&partition, 4, 32));
     let edges: Vec<u64> = plan

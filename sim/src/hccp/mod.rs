@@ -29,3 +29,10 @@ mod wire;
 
 pub(crate) use entry::table;
 pub(crate) use state::shutdown;
+
+/// Checks the settings of the table above that are read when they are needed.
+pub(crate) fn check_settings() -> Result<(), error::HccpError> {
+    queue::completion_bytes()?;
+    state::time_limit()?;
+    Ok(())
+}

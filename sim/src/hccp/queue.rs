@@ -279,7 +279,7 @@ impl Shape {
 }
 
 /// Bytes of a completion: `NPUSIM_CQE_SIZE`, 32 (hip08, what HCCP gives) or 64 (hip09).
-fn completion_bytes() -> Result<u32, HccpError> {
+pub fn completion_bytes() -> Result<u32, HccpError> {
     match std::env::var("NPUSIM_CQE_SIZE").as_deref() {
         Err(_) | Ok("" | "32") => Ok(32),
         Ok("64") => Ok(64),
