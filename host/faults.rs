@@ -251,6 +251,7 @@ impl DeviceError {
             Code::Completion => match Status::from_code(self.syndrome & 0xff) {
                 Status::RetryExceeded | Status::RemoteAborted => "the PE has probably died; look at its output",
                 Status::RemoteInvalidRequest => "look for a misaligned atomic, or a NIC that refuses atomics; then recover() on all PEs",
+                Status::LocalLength => "lower NPUSHMEM_MAX_MESSAGE to what the NIC transfers by one request; then recover() on all PEs",
                 _ => "look for a buffer that one PE freed or never allocated; then recover() on all PEs",
             },
             Code::Timeout => "is the other side still running, and does it do its part? Else raise NPUSHMEM_TIMEOUT; then recover() on all PEs",
@@ -368,6 +369,14 @@ mod tests {
             text.contains("0x13") && text.contains("remote access error") && text.contains("0x1a"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_transfer_above_the_nics_limit_names_the_setting() {
+        let mut failed = record(abi::SHMEM_E_COMPLETION, 1);
+        failed.syndrome = 0x01;
+        let error = DeviceError::earliest(0, &[failed]).expect("an error");
+        assert!(error.fix().contains("NPUSHMEM_MAX_MESSAGE"), "{error}");
     }
 
     #[test]

@@ -391,3 +391,16 @@ fn a_pe_that_is_killed_ends_the_run_and_leaves_nothing_behind() {
         );
     }
 }
+
+#[test]
+fn a_pe_that_cannot_start_says_its_reason_once() {
+    let mut command = npushmem(&["gnn", "--graph", &karate(), "--pes", "1"]);
+    command
+        .env("NPUSHMEM_RUNTIME", "sim")
+        .env("NPUSIM_HBM", "16M")
+        .env("SHMEM_SYMMETRIC_SIZE", "1G");
+    let ran = finish(command);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert_eq!(ran.stderr.matches("failed with").count(), 1, "{ran:?}");
+    assert!(ran.stderr.contains("SHMEM_SYMMETRIC_SIZE"), "{ran:?}");
+}

@@ -183,7 +183,7 @@ pub(crate) fn reserve_address_range(len: u64, align: u64) -> Outcome<u64> {
     .map_err(|e| {
         fail(
             acl::ACL_ERROR_RT_MEMORY_ALLOCATION,
-            format!("cannot reserve {len} bytes of addresses: {e}"),
+            format!("cannot reserve {len} bytes of addresses: {e}; raise the limit of address space (ulimit -v unlimited)"),
         )
     })? as u64;
     let base = raw.next_multiple_of(align);

@@ -28,7 +28,18 @@ pub struct WorkerArgs {
 
 /// Runs the PE.
 pub fn run(args: WorkerArgs) -> Result<(), Failure> {
-    work(args).map_err(|error| Failure::failed(format!("{error:#}")))
+    work(args).map_err(|error| Failure::failed(chain(&error)))
+}
+
+/// An error and its causes in one text. The library's errors say their causes themselves; those are not said twice.
+fn chain(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text += &format!(": {cause}");
+        }
+    }
+    text
 }
 
 fn work(args: WorkerArgs) -> Result<()> {
