@@ -1,4 +1,4 @@
-/* Small kernels that test the device API and measure it; the multi-process tests and bench/ launch them. Not examples: those are in docs/.
+/* Small kernels that test the device API and measure it; the multi-process tests and bench/ launch them. Not examples.
  *
  * Every kernel but st_encode, st_doorbell and st_cqe has the same parameters:
  *   (ctx, a, b, out, u64 engine, u64 pe, u64 n, u64 m, u64 k)
