@@ -1,5 +1,5 @@
 /* Atomics: executed by the job's atomic domain, whatever engine the context uses, because NIC and core atomics are not atomic to one
- * another. Used by the shmem_atomic_* names and by signals with ADD (signal.h).
+ * another. Used by the shmem_atomic_* names and by signals with ADD (point.h).
  *
  * NIC domain: the target's NIC, for oneself too (a queue pair connected to oneself). It knows fetch-add and compare-and-swap of 8 bytes;
  * the rest is made of them: a 32-bit add in the upper half of a word is one fetch-add of x << 32, everything else a bounded

@@ -1,5 +1,5 @@
 /* The roce engine: transfers and atomics as work requests on the queue pair toward a PE. Knows requests, keys, the bounce ring and
- * result lines; ring mechanics are queue.h's. Used by rma.h, signal.h, atomic.h, order.h, collect.h.
+ * result lines; ring mechanics are queue.h's. Used by rma.h, point.h, atomic.h, order.h, collect.h.
  *
  * Payload in UB, and values that do not go inline, travel through the bounce ring: registered memory of the queue pair, handed out in
  * order, reused by halves once the last request that read a half is complete.
