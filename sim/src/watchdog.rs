@@ -26,13 +26,17 @@ fn running() -> MutexGuard<'static, Vec<Arc<Launch>>> {
 pub(crate) fn watch(launch: &Arc<Launch>) {
     static START: Once = Once::new();
     START.call_once(|| {
-        // Without the thread kernels run without a limit; there is nobody to tell.
-        if let Ok(handle) = std::thread::Builder::new()
+        let spawned = std::thread::Builder::new()
             .name("npusim-watchdog".to_owned())
             .stack_size(256 << 10)
-            .spawn(work)
-        {
-            let _ = THREAD.set(handle.thread().clone());
+            .spawn(work);
+        match spawned {
+            Ok(handle) => {
+                let _ = THREAD.set(handle.thread().clone());
+            }
+            Err(error) => crate::hooks::diagnose(format!(
+                "kernels run without a time limit, because the system gives no thread to watch them: {error}"
+            )),
         }
     });
     running().push(launch.clone());
