@@ -47,22 +47,23 @@ impl Layout {
         }
         let source = Path::new(env!("CARGO_MANIFEST_DIR"));
         let include = source.parent().unwrap_or(source).join("capi/include");
-        if !bin.join(LIBRARY).exists() {
+        // In deps is what was built last, also by `cargo test`.
+        let Some(lib) = [bin.join("deps"), bin.to_owned()]
+            .into_iter()
+            .find(|folder| folder.join(LIBRARY).exists())
+        else {
             return Err(format!(
                 "{LIBRARY} is neither in {} nor in the lib folder beside it; install with `make install PREFIX=...`, or build it with `cargo build -p npushmem-capi`",
                 bin.display()
             ));
-        }
+        };
         if !include.join("shmem.h").exists() {
             return Err(format!(
                 "shmem.h is not in {}, where this wrapper was built; install with `make install PREFIX=...`",
                 include.display()
             ));
         }
-        Ok(Self {
-            include,
-            lib: bin.to_owned(),
-        })
+        Ok(Self { include, lib })
     }
 
     /// Arguments for compiling.

@@ -56,6 +56,20 @@ fn no_routine_is_declared_twice() {
 }
 
 #[test]
+fn what_shmem4py_calls_is_declared() {
+    let declared: BTreeSet<String> = families::sections()
+        .into_iter()
+        .flat_map(|section| section.routines)
+        .flat_map(|routine| routine.names())
+        .collect();
+    let missing: Vec<&str> = include_str!("shmem4py-symbols.txt")
+        .lines()
+        .filter(|name| !declared.contains(*name))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
 fn a_placeholder_is_replaced_everywhere() {
     let text = text::declarations(false);
     for placeholder in ["NAME", "TYPE", "SIZE"] {
