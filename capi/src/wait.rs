@@ -3,7 +3,8 @@
 //! Not a notification mechanism: other PEs change memory with plain stores, so that every wait here polls. Called from every blocking routine.
 //!
 //! A wait polls without a pause first (a cache line that is on its way arrives within tens of nanoseconds), then with a processor pause, then
-//! gives up its core between polls. With more PEs than cores the spinning part is short: the PE that is waited for may need this very core. A
+//! gives up its core between polls. With more PEs than cores the spinning part is short: the PE that is waited for may need this very core; and
+//! it becomes short where it does not help, because other programs use the cores. A
 //! wait that lasts sleeps for a fraction of the time it has lasted already, so that the delay it adds stays a small fraction too.
 
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
@@ -11,9 +12,9 @@ use std::time::{Duration, Instant};
 
 /// Polls without a pause at the start of each wait.
 const EAGER_POLLS: u32 = 32;
-/// Polls with a pause where every PE has a core of its own: about 100 us.
-const SPINS_WITH_CORES: u32 = 4096;
-/// Polls with a pause where PEs share cores: about as long as one switch between processes.
+/// Polls with a pause at most, where every PE has a core of its own: some tens of microseconds.
+const SPINS_WITH_CORES: u32 = 2048;
+/// Polls with a pause where PEs share cores, or where other programs turn out to use them: about as long as one switch between processes.
 const SPINS_SHARED: u32 = 24;
 /// Yields between two looks at the clock.
 const YIELDS_A_LOOK: u32 = 64;
@@ -26,6 +27,9 @@ const SLEEP_FRACTION: u32 = 16;
 /// The longest sleep.
 const LONGEST_SLEEP: Duration = Duration::from_millis(1);
 
+/// The most polls with a pause that [`SPINS`] grows to.
+static MOST_SPINS: AtomicU32 = AtomicU32::new(SPINS_SHARED);
+/// Polls with a pause now: halved when spinning was in vain, doubled when it was not.
 static SPINS: AtomicU32 = AtomicU32::new(SPINS_SHARED);
 static WATCH: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
 
@@ -39,6 +43,7 @@ pub(crate) fn configure(pes: usize, watch: Option<Watch>) {
     } else {
         SPINS_WITH_CORES
     };
+    MOST_SPINS.store(spins, Ordering::Relaxed);
     SPINS.store(spins, Ordering::Relaxed);
     let watch = watch.map_or(std::ptr::null_mut(), |f| f as *mut ());
     WATCH.store(watch, Ordering::Release);
@@ -75,11 +80,19 @@ pub(crate) fn until(mut ready: impl FnMut() -> bool) {
 
 #[inline(never)]
 fn spin(ready: &mut dyn FnMut() -> bool) {
-    for _ in 0..SPINS.load(Ordering::Relaxed) {
+    let spins = SPINS.load(Ordering::Relaxed);
+    for _ in 0..spins {
         std::hint::spin_loop();
         if ready() {
+            let most = MOST_SPINS.load(Ordering::Relaxed);
+            if spins < most {
+                SPINS.store((spins * 2).min(most), Ordering::Relaxed);
+            }
             return;
         }
+    }
+    if spins > SPINS_SHARED {
+        SPINS.store((spins / 2).max(SPINS_SHARED), Ordering::Relaxed);
     }
     give_way(ready);
 }
@@ -87,7 +100,7 @@ fn spin(ready: &mut dyn FnMut() -> bool) {
 #[cold]
 fn give_way(ready: &mut dyn FnMut() -> bool) {
     let begin = Instant::now();
-    let shared = SPINS.load(Ordering::Relaxed) == SPINS_SHARED;
+    let shared = MOST_SPINS.load(Ordering::Relaxed) == SPINS_SHARED;
     let patience = if shared {
         YIELD_SHARED
     } else {

@@ -9,15 +9,15 @@ use super::group::{Group, Kind, Memory};
 use super::layout::STAGED;
 use std::ptr::copy_nonoverlapping;
 
-/// Copies unless source and destination are the same place.
+/// Copies unless source and destination are the same place. They may overlap: programs do that, wrongly, and shall not fare worse here.
 ///
 /// # Safety
-/// As for `copy_nonoverlapping`, but `src == dst` is allowed.
+/// Both are valid for `bytes`, or `bytes` is 0.
 #[inline]
 unsafe fn place(src: *const u8, dst: *mut u8, bytes: usize) {
     if src != dst.cast_const() && bytes > 0 {
         // SAFETY: the caller's contract.
-        unsafe { copy_nonoverlapping(src, dst, bytes) }
+        unsafe { std::ptr::copy(src, dst, bytes) }
     }
 }
 

@@ -33,6 +33,9 @@ pub(crate) const fn operation<T: Copy, O: Op<T>>() -> Operation {
 /// See [`Operation::combine`].
 unsafe fn combine<T: Copy, O: Op<T>>(dest: *mut u8, a: *const u8, b: *const u8, count: usize) {
     let (dest, a, b) = (dest.cast::<T>(), a.cast::<T>(), b.cast::<T>());
+    if count == 0 {
+        return;
+    }
     if count == 1 {
         // SAFETY: the caller's contract.
         return unsafe { dest.write(O::apply(a.read(), b.read())) };

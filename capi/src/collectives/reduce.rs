@@ -14,6 +14,8 @@ use std::ptr::copy_nonoverlapping;
 
 /// Bytes combined at a time, so that intermediate values stay in the first-level cache.
 const BLOCK: usize = 4096;
+/// Bytes of all members' elements up to which each member combines them all: pieces would save less than one more wait for everybody costs.
+const WHOLE: usize = 32 << 10;
 /// Pieces begin at multiples of this many bytes: a cache line has one writer, and vector loops start aligned.
 const PIECE_ALIGN: usize = 64;
 
@@ -43,7 +45,7 @@ pub(crate) unsafe fn reduce(
 ) {
     let bytes = count * operation.element;
     if group.size() == 1 {
-        if dest.cast_const() != src {
+        if dest.cast_const() != src && bytes > 0 {
             // SAFETY: the caller's contract.
             unsafe { copy_nonoverlapping(src, dest, bytes) };
         }
@@ -52,6 +54,9 @@ pub(crate) unsafe fn reduce(
     if bytes <= STAGED {
         // SAFETY: the caller's contract.
         unsafe { reduce_staged(group, operation, dest, src, count) }
+    } else if dest.cast_const() != src && (group.size() == 2 || bytes * group.size() <= WHOLE) {
+        // SAFETY: the caller's contract; not the same array.
+        unsafe { reduce_whole(group, memory, operation, dest, src, count) }
     } else {
         // SAFETY: the caller's contract.
         unsafe { reduce_in_pieces(group, memory, operation, dest, src, count) }
@@ -87,6 +92,55 @@ unsafe fn reduce_staged(
     group.finish(number);
 }
 
+/// Each member combines everything, from where it is; for source and destination apart. Two members read as much of each other's memory this
+/// way as by pieces.
+unsafe fn reduce_whole(
+    group: &Group,
+    memory: &impl Memory,
+    operation: Operation,
+    dest: *mut u8,
+    src: *const u8,
+    count: usize,
+) {
+    let number = group.begin();
+    let element = operation.element;
+    // SAFETY: nothing to read.
+    unsafe { arrive(group, number, src, count * element) };
+    let mut begin = 0;
+    while begin < count {
+        let n = (count - begin).min(BLOCK / element);
+        let offset = begin * element;
+        // SAFETY: all members have their elements ready and change nothing until this PE has finished.
+        unsafe {
+            let source = |member: usize| memory.peer(src, group.pe(member)).add(offset).cast_const();
+            let to = dest.add(offset);
+            (operation.combine)(to, source(0), source(1), n);
+            for member in 2..group.size() {
+                (operation.combine)(to, to, source(member), n);
+            }
+        }
+        begin += n;
+    }
+    group.finish(number);
+    group.wait_finished(number);
+}
+
+/// Says that this PE's elements are ready, and waits until everybody's are.
+///
+/// # Safety
+/// `src` is an address; nothing is read.
+unsafe fn arrive(group: &Group, number: u64, src: *const u8, bytes: usize) {
+    let word = Group::describe(Kind::Reduce, bytes as u64);
+    // SAFETY: nothing to read.
+    unsafe { group.publish(number, word, src, 0) };
+    for step in 1..group.size() {
+        let member = group.after(step);
+        group.see(member, number);
+        group.compare(member, number, word);
+    }
+    group.heard_all(number);
+}
+
 /// Each member combines a piece; all copy the pieces.
 unsafe fn reduce_in_pieces(
     group: &Group,
@@ -99,15 +153,8 @@ unsafe fn reduce_in_pieces(
     let number = group.begin();
     let size = group.size();
     let element = operation.element;
-    let word = Group::describe(Kind::Reduce, (count * element) as u64);
-    // SAFETY: nothing to read.
-    unsafe { group.publish(number, word, src, 0) };
-    for step in 1..size {
-        let member = group.after(step);
-        group.see(member, number);
-        group.compare(member, number, word);
-    }
-    group.heard_all(number);
+    // SAFETY: nothing is read.
+    unsafe { arrive(group, number, src, count * element) };
 
     let mine = piece(count, element, group.me(), size);
     let mut scratch = Scratch([0; BLOCK]);
@@ -196,14 +243,14 @@ unsafe fn scan_staged(
     // SAFETY: the caller's contract; staged data as in `reduce_staged`.
     unsafe {
         group.publish(number, word, src, bytes);
-        if last == 0 {
+        if last == 0 && bytes > 0 {
             std::ptr::write_bytes(dest, 0, bytes);
         }
         for member in 0..last {
             group.see(member, number);
             group.compare(member, number, word);
             let theirs = group.staged(member, number, bytes);
-            if member == 0 {
+            if member == 0 && bytes > 0 {
                 copy_nonoverlapping(theirs, dest, bytes);
             } else {
                 (operation.combine)(dest, dest, theirs, count);
@@ -225,15 +272,8 @@ unsafe fn scan_in_pieces(
 ) {
     let number = group.begin();
     let element = operation.element;
-    let word = Group::describe(Kind::Reduce, (count * element) as u64);
-    // SAFETY: nothing to read.
-    unsafe { group.publish(number, word, src, 0) };
-    for step in 1..group.size() {
-        let member = group.after(step);
-        group.see(member, number);
-        group.compare(member, number, word);
-    }
-    group.heard_all(number);
+    // SAFETY: nothing is read.
+    unsafe { arrive(group, number, src, count * element) };
 
     let mine = piece(count, element, group.me(), group.size());
     let (mut sum, mut next) = (Scratch([0; BLOCK]), Scratch([0; BLOCK]));
