@@ -104,9 +104,12 @@ impl Job {
         let token = format!("test-{}-{:x}", std::process::id(), unique());
         let server = Server::bind("127.0.0.1:0", self.pes as u32, token.as_bytes())
             .expect("the store binds to loopback");
+        // Temporary files of the PEs go to a folder that must be empty again when they have ended.
+        let scratch = Path::new(env!("OUT_DIR")).join(&token);
+        fs::create_dir(&scratch).unwrap_or_else(|e| panic!("{}: {e}", scratch.display()));
         let begin = Instant::now();
         let mut running: Vec<Running> = (0..self.pes)
-            .map(|pe| self.start(pe, &token, &server.address().to_string()))
+            .map(|pe| self.start(pe, &token, &server.address().to_string(), &scratch))
             .collect();
         let mut timed_out = false;
         let mut killed = false;
@@ -139,6 +142,20 @@ impl Job {
         drop(server);
         let left = processes_of(&token);
         assert!(left.is_empty(), "{what}: processes left behind: {left:?}");
+        let files = names_in(&scratch, |_| true);
+        assert!(
+            files.is_empty(),
+            "{what}: files left behind in TMPDIR: {files:?}"
+        );
+        // Empty, as was just seen; a folder that stays harms nobody.
+        let _ = fs::remove_dir(&scratch);
+        let shared = names_in(Path::new("/dev/shm"), |name| {
+            name.contains(&token) || name.contains("npushmem") || name.contains("npusim")
+        });
+        assert!(
+            shared.is_empty(),
+            "{what}: shared memory left behind: {shared:?}"
+        );
         Outcome {
             pes,
             elapsed,
@@ -147,7 +164,7 @@ impl Job {
         }
     }
 
-    fn start(&self, pe: usize, token: &str, store: &str) -> Running {
+    fn start(&self, pe: usize, token: &str, store: &str, scratch: &Path) -> Running {
         let mut command = Command::new(&self.program);
         command
             .args(&self.args)
@@ -155,6 +172,7 @@ impl Job {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         command
+            .env("TMPDIR", scratch)
             .env("NPUSHMEM_PE", pe.to_string())
             .env("NPUSHMEM_NPES", self.pes.to_string())
             .env("NPUSHMEM_LOCAL_RANK", pe.to_string());
@@ -312,6 +330,18 @@ fn one_job() -> (MutexGuard<'static, ()>, File) {
     rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive)
         .expect("flock on a local file");
     (guard, file)
+}
+
+/// Names in a folder, as far as they are `wanted`; none when there is no such folder.
+fn names_in(folder: &Path, wanted: impl Fn(&str) -> bool) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .filter(|name| wanted(name))
+        .collect()
 }
 
 /// Processes whose environment carries the job token: what a job would have left behind.
