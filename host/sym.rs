@@ -12,7 +12,7 @@ use crate::heap::{lock, HeapError, SharedAllocator};
 /// `len` elements at the same heap offset on every PE. Dropping it gives the block back on this PE, without communication: drop it on all
 /// PEs at the same place of the program, as allocations are made.
 ///
-/// An empty buffer (`alloc(0)`) takes no memory; its address is 0 (OpenSHMEM 1.6, 9.1 `shmem_malloc`: a size of 0 gives a null pointer).
+/// An empty buffer (`alloc(0)`) takes no memory; its address is 0 (OpenSHMEM 1.6, 9.3 `shmem_malloc`: a size of 0 gives a null pointer).
 pub struct SymBuf<T: Pod> {
     addr: u64,
     offset: u64,
