@@ -57,6 +57,21 @@ fn teams_and_contexts_number_their_pes_as_the_standard_says() {
 }
 
 #[test]
+fn collectives_follow_one_another_at_once_with_pes_out_of_step() {
+    let program = Program::build("stress.c", Language::C, &[]);
+    // With 16 PEs there are more active sets than slots to keep them in.
+    for pes in PES.into_iter().chain([16]) {
+        program.run(pes).succeeds();
+    }
+}
+
+#[test]
+fn a_reduction_of_64_mebibytes_is_right() {
+    let program = Program::build("stress.c", Language::C, &[]);
+    program.run_with(2, &["64"], &[]).succeeds();
+}
+
+#[test]
 fn heap_and_static_data_are_symmetric() {
     passes("memory.c");
 }
