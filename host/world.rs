@@ -166,6 +166,14 @@ impl World {
         self.bootstrap.abort(reason);
     }
 
+    /// Leaves the job in peace, without meeting the others and without giving anything back: for a process that is about to end, and whose
+    /// thread-local data may be gone already. The caller has met the others by other means.
+    pub fn depart(mut self) {
+        self.ended = true;
+        self.bootstrap.leave(None);
+        std::mem::forget(self);
+    }
+
     /// Number of this PE (OpenSHMEM 1.6, 9.1 `shmem_my_pe`).
     pub fn my_pe(&self) -> u32 {
         self.bootstrap.identity().pe

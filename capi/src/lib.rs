@@ -20,6 +20,7 @@ mod entry;
 mod lock;
 mod memory;
 mod order;
+mod profile;
 mod rma;
 mod setup;
 mod signal;

@@ -96,9 +96,7 @@ fn start(level: c_int) -> Result<&'static State, String> {
     world.watch_death(told);
     let state = State::install(state::Parts {
         world,
-        heap: layout.heap,
-        statics: layout.statics,
-        delta: layout.delta,
+        window: layout,
         thread_level: level,
     })
     .map_err(text)?;
@@ -194,7 +192,7 @@ extern "C" fn ended(status: c_int, _argument: *mut c_void) {
     }
 }
 
-/// `all`: whatever the number of init calls.
+/// `all`: the process ends, whatever the number of init calls.
 fn finalize(all: bool) {
     let _one = SETUP.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(state) = state::get() else { return };
@@ -206,6 +204,9 @@ fn finalize(all: bool) {
     }
     crate::teams::stop();
     if let Some(world) = state.close() {
+        if all {
+            return world.depart();
+        }
         if let Err(error) = world.finalize() {
             if !ENDING.load(Ordering::Acquire) {
                 state::tell("shmem_finalize", &error.to_string());
@@ -213,7 +214,7 @@ fn finalize(all: bool) {
             }
         }
     }
-    window::drop_all(state);
+    window::drop_all(&state.spans);
 }
 
 /// A barrier of all PEs that the library itself needs.

@@ -12,6 +12,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use npushmem::{SymBuf, World};
 
+use crate::window::Window;
+
 /// What the data path reads: one line of memory.
 ///
 /// Plain memory, not atomics: only init and finalize write it, and a program orders these before and after all its other calls.
@@ -94,6 +96,8 @@ pub(crate) struct State {
     pub(crate) heap: Segment,
     /// The executable's writable data; empty when it is not symmetric.
     pub(crate) statics: Segment,
+    /// Addresses that window.rs reserved.
+    pub(crate) spans: Vec<(usize, usize)>,
     /// By PE, as [`Hot::delta`].
     pub(crate) delta: Box<[isize]>,
     /// The table behind [`FAST`], in words.
@@ -105,16 +109,17 @@ pub(crate) struct State {
     /// Calls of init minus calls of finalize.
     pub(crate) references: AtomicI32,
     world: Mutex<Option<World>>,
-    blocks: Mutex<HashMap<usize, SymBuf<u8>>>,
+    /// By address: what the heap gave, and the bytes asked for.
+    blocks: Mutex<HashMap<usize, Block>>,
 }
+
+/// A live block, and the bytes asked for.
+type Block = (SymBuf<u8>, usize);
 
 /// What init found out.
 pub(crate) struct Parts {
     pub(crate) world: World,
-    pub(crate) heap: Segment,
-    /// Address of heap offset 0 as the program sees it.
-    pub(crate) statics: Segment,
-    pub(crate) delta: Box<[isize]>,
+    pub(crate) window: Window,
     pub(crate) thread_level: c_int,
 }
 
@@ -131,23 +136,26 @@ impl State {
         let mut fast = vec![0u64; size_of::<FastTable>() / 8 + n_pes as usize];
         fast[0] = u64::from(FAST_VERSION) | (fast.len() as u64 * 8) << 32;
         fast[1] = u64::from(n_pes) | u64::from(my_pe) << 32;
-        for (to, from) in fast[2..].iter_mut().zip(&parts.delta) {
+        for (to, from) in fast[2..].iter_mut().zip(&parts.window.delta) {
             *to = *from as u64;
         }
-        let sync = parts.world.alloc_zeroed::<u8>(sync_bytes(n_pes))?;
-        let sync_at = parts.heap.base + sync.offset() as usize;
+        // Fresh memory of the emulated device is a fresh memfd: zero, and not touched before it is used.
+        let sync = parts.world.alloc::<u8>(sync_bytes(n_pes))?;
+        let window = parts.window;
+        let sync_at = window.heap.base + sync.offset() as usize;
         let state = Box::leak(Box::new(State {
             my_pe: my_pe as i32,
             n_pes: n_pes as i32,
-            heap: parts.heap,
-            statics: parts.statics,
-            delta: parts.delta,
+            heap: window.heap,
+            statics: window.statics,
+            spans: window.spans,
+            delta: window.delta,
             fast: fast.into(),
             sync: sync_at,
             thread_level: AtomicI32::new(parts.thread_level),
             references: AtomicI32::new(1),
             world: Mutex::new(Some(parts.world)),
-            blocks: Mutex::new(HashMap::from([(sync_at, sync)])),
+            blocks: Mutex::new(HashMap::from([(sync_at, (sync, sync_bytes(n_pes)))])),
         }));
         Ok(state)
     }
@@ -158,7 +166,10 @@ impl State {
         let fast_pes = if debugging() { 0 } else { self.n_pes as u32 };
         HOT.set(fast_pes, self.my_pe, self.delta.as_ptr());
         if !debugging() {
-            FAST.store(self.fast.as_ptr().cast_mut().cast(), Ordering::Release);
+            // A tool that replaces routines wants to see every call.
+            if !crate::profile::replaced() {
+                FAST.store(self.fast.as_ptr().cast_mut().cast(), Ordering::Release);
+            }
         }
     }
 
@@ -189,12 +200,22 @@ impl State {
     /// Takes `bytes` of the symmetric heap: same calls in the same order on every PE. `None`: no room (told on standard error when
     /// checking).
     pub(crate) fn heap_alloc(&self, bytes: usize, align: usize) -> Option<*mut u8> {
+        /// The heap's first byte is aligned to so much.
+        const PAGE: usize = 4096;
         let world = self.world();
-        match world.as_ref()?.alloc_aligned::<u8>(bytes, align as u64) {
+        let (room, within) = if align > PAGE {
+            (bytes.checked_add(align)?, 1)
+        } else {
+            (bytes, align)
+        };
+        match world
+            .as_ref()?
+            .alloc_aligned::<u8>(room, within as u64)
+        {
             Ok(buffer) if buffer.is_empty() => None,
             Ok(buffer) => {
-                let at = self.heap.base + buffer.offset() as usize;
-                self.blocks().insert(at, buffer);
+                let at = (self.heap.base + buffer.offset() as usize).next_multiple_of(align);
+                self.blocks().insert(at, (buffer, bytes));
                 Some(at as *mut u8)
             }
             Err(error) => {
@@ -212,10 +233,12 @@ impl State {
 
     /// Bytes of the block that begins at `at`.
     pub(crate) fn heap_block(&self, at: *const u8) -> Option<usize> {
-        self.blocks().get(&(at as usize)).map(SymBuf::len)
+        self.blocks()
+            .get(&(at as usize))
+            .map(|(_, bytes)| *bytes)
     }
 
-    fn blocks(&self) -> MutexGuard<'_, HashMap<usize, SymBuf<u8>>> {
+    fn blocks(&self) -> MutexGuard<'_, HashMap<usize, Block>> {
         self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -404,7 +427,9 @@ pub(crate) fn tell(routine: &str, message: &str) {
         pe => format!("PE {pe}: "),
     };
     // Nowhere else to tell it.
-    let _ = writeln!(std::io::stderr(), "npushmem: {pe}{routine}: {message}");
+    // One write, so that the lines of several PEs do not mix.
+    let line = format!("npushmem: {pe}{routine}: {message}\n");
+    let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
 /// Exit code of a job that an error ended.

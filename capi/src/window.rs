@@ -90,6 +90,8 @@ pub(crate) struct Window {
     pub(crate) statics: Segment,
     /// By PE.
     pub(crate) delta: Box<[isize]>,
+    /// All addresses that this layout holds: first, bytes.
+    pub(crate) spans: Vec<(usize, usize)>,
     /// Peers whose static data cannot be reached, and why.
     pub(crate) unreachable: Vec<(usize, String)>,
 }
@@ -121,7 +123,12 @@ pub(crate) fn build(
         statics = Segment::default();
         places = reserve(statics, heap_len, span);
     }
-    let Some((heap_at, first)) = places else {
+    let Some(Places {
+        heap: heap_at,
+        first,
+        spans,
+    }) = places
+    else {
         return Err(format!(
             "no room in this process's address space for {n} heaps of {heap_len} bytes; lower SHMEM_SYMMETRIC_SIZE"
         ));
@@ -177,25 +184,42 @@ pub(crate) fn build(
         },
         statics,
         delta: delta.into(),
+        spans,
         unreachable,
     })
 }
 
+/// What [`reserve`] found.
+struct Places {
+    /// Address of the own heap.
+    heap: usize,
+    /// Distance of the first peer.
+    first: usize,
+    /// All that was reserved: first address, bytes.
+    spans: Vec<(usize, usize)>,
+}
+
 /// Finds the own heap's place and the first distance, and reserves all that is needed.
-fn reserve(statics: Segment, heap_len: usize, span: usize) -> Option<(usize, usize)> {
+fn reserve(statics: Segment, heap_len: usize, span: usize) -> Option<Places> {
     for heap in HEAP_PLACES {
         if !claim(heap, heap_len) {
             continue;
         }
         for first in FIRST_DISTANCES {
+            let mut spans = vec![(heap, heap_len)];
             if span == 0 {
-                return Some((heap, first));
+                return Some(Places { heap, first, spans });
             }
             if !claim(heap + first, span) {
                 continue;
             }
-            if statics.len == 0 || claim(statics.base + first, span) {
-                return Some((heap, first));
+            spans.push((heap + first, span));
+            if statics.len == 0 {
+                return Some(Places { heap, first, spans });
+            }
+            if claim(statics.base + first, span) {
+                spans.push((statics.base + first, span));
+                return Some(Places { heap, first, spans });
             }
             release(heap + first, span);
         }
@@ -206,18 +230,23 @@ fn reserve(statics: Segment, heap_len: usize, span: usize) -> Option<(usize, usi
     }
     // Anywhere: the own heap, then the others.
     let own = heap_len.next_multiple_of(HUGE) + HUGE;
+    let whole = own + span + HUGE;
     // SAFETY: a fresh reservation.
     let at = unsafe {
         libc::mmap(
             std::ptr::null_mut(),
-            own + span + HUGE,
+            whole,
             libc::PROT_NONE,
             libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
             -1,
             0,
         )
     };
-    (at != libc::MAP_FAILED).then(|| ((at as usize).next_multiple_of(HUGE), own))
+    (at != libc::MAP_FAILED).then(|| Places {
+        heap: (at as usize).next_multiple_of(HUGE),
+        first: own,
+        spans: vec![(at as usize, whole)],
+    })
 }
 
 /// Reserves addresses, if they are free.
@@ -285,15 +314,9 @@ fn map_statics(theirs: &StaticRecord, at: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// After finalize: gives the mappings back, so that a later init finds the same places free.
-pub(crate) fn drop_all(state: &crate::state::State) {
-    for (pe, delta) in state.delta.iter().enumerate() {
-        release(state.heap.base.wrapping_add_signed(*delta), state.heap.len);
-        if pe as i32 != state.my_pe && state.statics.len > 0 {
-            release(
-                state.statics.base.wrapping_add_signed(*delta),
-                state.statics.len,
-            );
-        }
+/// After finalize: gives the addresses back, so that a later init finds the same places free.
+pub(crate) fn drop_all(spans: &[(usize, usize)]) {
+    for (at, len) in spans {
+        release(*at, *len);
     }
 }

@@ -13,8 +13,10 @@ use std::time::{Duration, Instant};
 
 use super::wire::{self, Decoder, Label, Message};
 
-/// Pause between attempts to reach the store.
-const RETRY: Duration = Duration::from_millis(20);
+/// First pause between attempts to reach the store; each is twice as long as the one before.
+const RETRY: Duration = Duration::from_millis(1);
+/// Longest pause between attempts to reach the store.
+const LONGEST_RETRY: Duration = Duration::from_millis(50);
 /// How much longer than its deadline a PE waits for the store's own word on it.
 const GRACE: Duration = Duration::from_secs(5);
 /// Most letters of the reason for which a PE ends.
@@ -190,6 +192,7 @@ impl Client {
             reason,
             server,
         };
+        let mut pause = RETRY;
         let stream = loop {
             let targets: Vec<SocketAddr> = match (address.0.as_str(), address.1).to_socket_addrs() {
                 Ok(targets) => targets.collect(),
@@ -217,7 +220,10 @@ impl Client {
             match found {
                 Some(stream) => break stream,
                 None if Instant::now() >= end => return Err(unreachable(last)),
-                None => std::thread::sleep(RETRY),
+                None => {
+                    std::thread::sleep(pause);
+                    pause = (2 * pause).min(LONGEST_RETRY);
+                }
             }
         };
         let system = |error: std::io::Error| unreachable(error.to_string());
@@ -457,7 +463,10 @@ fn tell(mut state: MutexGuard<'_, State>, shared: &Shared) {
     if state.leaving {
         return;
     }
-    if let (Some(death), Some(watcher)) = (state.death.clone(), state.watcher.take()) {
+    let Some(death) = state.death.clone() else {
+        return;
+    };
+    if let Some(watcher) = state.watcher.take() {
         drop(state);
         watcher(&death);
     }
