@@ -23,8 +23,8 @@ extern "C" {
 static inline void shmemx_sync_pe(int pe) { shmem_sync_pe(pe); }
 
 /* Signals, by their names before OpenSHMEM 1.6. */
-static inline void shmemx_signal_set(uint64_t *sig_addr, uint64_t signal, int pe) { (shmem_signal_set)(sig_addr, signal, pe); }
-static inline void shmemx_signal_add(uint64_t *sig_addr, uint64_t signal, int pe) { (shmem_signal_add)(sig_addr, signal, pe); }
+#define shmemx_signal_set shmem_signal_set
+#define shmemx_signal_add shmem_signal_add
 
 /* A function that numbers threads. The library needs none: contexts and threads are told apart without. */
 static inline void shmemx_register_gettid(uint64_t (*gettid)(void)) { (void)gettid; }
