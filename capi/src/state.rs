@@ -128,6 +128,18 @@ pub(crate) fn sync_bytes(n_pes: u32) -> usize {
     crate::collectives::layout::area_bytes(n_pes as usize)
 }
 
+/// Makes a fresh heap zero: the emulated device has marked both its ends, so that kernels notice what they did not set. Here nobody has
+/// anything in it yet, and memory that is given back costs nothing until it is used.
+fn forget(heap: Segment, sync_offset: usize, sync_len: usize) {
+    // SAFETY: this PE's own heap, in whole pages, before any PE uses it; the part that must be zero is written where that is refused.
+    unsafe {
+        let at = heap.base as *mut libc::c_void;
+        if libc::madvise(at, heap.len, libc::MADV_REMOVE) != 0 {
+            at.cast::<u8>().add(sync_offset).write_bytes(0, sync_len);
+        }
+    }
+}
+
 impl State {
     /// Publishes the state of an initialised process.
     pub(crate) fn install(parts: Parts) -> Result<&'static State, npushmem::Error> {
@@ -139,9 +151,9 @@ impl State {
         for (to, from) in fast[2..].iter_mut().zip(&parts.window.delta) {
             *to = *from as u64;
         }
-        // Fresh memory of the emulated device is a fresh memfd: zero, and not touched before it is used.
         let sync = parts.world.alloc::<u8>(sync_bytes(n_pes))?;
         let window = parts.window;
+        forget(window.heap, sync.offset() as usize, sync.len());
         let sync_at = window.heap.base + sync.offset() as usize;
         let state = Box::leak(Box::new(State {
             my_pe: my_pe as i32,
