@@ -1,5 +1,10 @@
 //! Compiles the test kernels for every target that this machine can build.
 
 fn main() -> anyhow::Result<()> {
-    npushmem_build::Kernels::new().source("kernels/host.cpp").source("kernels/selftest.cpp").source("kernels/breadth.cpp").compile()
+    npushmem_build::Kernels::new()
+        .source("kernels/host.cpp")
+        .source("kernels/selftest.cpp")
+        .source("kernels/breadth.cpp")
+        .source("kernels/reports.cpp")
+        .compile()
 }

@@ -3,6 +3,7 @@
 
 mod faults;
 mod golden;
+mod reports;
 mod scenario;
 mod stand;
 
@@ -26,6 +27,9 @@ fn run() -> anyhow::Result<()> {
             bail!("{word}: key=value is wanted")
         };
         args.insert(key.to_owned(), value.to_owned());
+    }
+    if name == "again" {
+        return reports::again(&args);
     }
     let stand = stand::Stand::new(args)?;
     scenario::run(&name, &stand)?;

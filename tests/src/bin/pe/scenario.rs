@@ -4,6 +4,7 @@ use anyhow::{bail, ensure, Result};
 
 use crate::faults;
 use crate::golden;
+use crate::reports;
 use crate::stand::Stand;
 
 /// Byte that no pattern of [`pattern`] leaves in place by accident: fills what must stay untouched.
@@ -26,6 +27,15 @@ pub fn run(name: &str, stand: &Stand) -> Result<()> {
         "barrier" => barrier(stand),
         "rows" => rows(stand),
         "batch" => batch(stand),
+        "sizes" => reports::sizes(stand),
+        "torn" => reports::plain(stand, "rp_torn", 2),
+        "turns" => reports::plain(stand, "rp_turns", 3),
+        "chunks" => reports::chunks(stand),
+        "mixed" => reports::mixed(stand),
+        "fence" => reports::fence(stand),
+        "twice" => reports::refused(stand, "rp_twice"),
+        "crowd" => reports::refused(stand, "st_attach"),
+        "lonely" => reports::lonely(stand),
         "golden" => golden::golden(stand),
         "fault" => faults::fault(stand),
         "victim" => faults::victim(stand),

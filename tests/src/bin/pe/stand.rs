@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::str::FromStr;
 
 use anyhow::{anyhow, Context as _, Result};
-use npushmem::{Args, Module, SymBuf, World};
+use npushmem::{Args, Function, Module, SymBuf, World};
 use npushmem_tests::kernels;
 
 /// Words of the result buffer.
@@ -14,6 +14,7 @@ const OUT_WORDS: usize = 1 << 18;
 pub struct Stand {
     pub world: World,
     module: Module,
+    reports: Module,
     args: HashMap<String, String>,
     /// Symmetric, `bytes` long: what kernels write to.
     pub a: SymBuf<u8>,
@@ -54,9 +55,11 @@ impl Stand {
         let out = world.alloc::<u64>(OUT_WORDS)?;
         world.enable_device(cores)?;
         let module = world.load(&kernels::SELFTEST)?;
+        let reports = world.load(&kernels::REPORTS)?;
         let stand = Stand {
             world,
             module,
+            reports,
             args,
             a,
             b,
@@ -85,6 +88,16 @@ impl Stand {
         self.world.write(&self.b, 0, &vec![0; self.b.len()])?;
         self.world.write(&self.out, 0, &vec![0; OUT_WORDS])?;
         Ok(())
+    }
+
+    /// A kernel of kernels/reports.cpp (`rp_*`) or kernels/selftest.cpp.
+    fn function(&self, kernel: &str) -> Result<Function, npushmem::Error> {
+        let module = if kernel.starts_with("rp_") {
+            &self.reports
+        } else {
+            &self.module
+        };
+        module.function(kernel)
     }
 
     pub fn me(&self) -> u64 {
@@ -138,7 +151,7 @@ impl Stand {
         pe: u64,
         nmk: [u64; 3],
     ) -> Result<(), npushmem::Error> {
-        let function = self.module.function(kernel)?;
+        let function = self.function(kernel)?;
         let args = Args::new()
             .ctx()
             .u64(self.a.addr() + at.0)
@@ -155,7 +168,7 @@ impl Stand {
 
     /// Launches `kernel` on one core with arguments of its own, and waits for it.
     pub fn launch_plain(&self, kernel: &str, args: &Args) -> Result<(), npushmem::Error> {
-        let function = self.module.function(kernel)?;
+        let function = self.function(kernel)?;
         self.world.launch(&function, 1, args)?;
         self.world.synchronize()
     }
@@ -188,12 +201,13 @@ impl Stand {
         let Stand {
             world,
             module,
+            reports,
             a,
             b,
             out,
             ..
         } = self;
-        drop((module, a, b, out));
+        drop((module, reports, a, b, out));
         match world.finalize() {
             Ok(()) if told => println!("finalize=ok"),
             Err(error) if told => println!("finalize={}", format!("{error:#}").replace('\n', " ")),
