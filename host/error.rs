@@ -45,7 +45,7 @@ pub enum Error {
     #[error(transparent)]
     Device(Box<DeviceError>),
     /// The runtime stopped a kernel: a wild address, a broken rule, a trap.
-    #[error("PE {pe}: kernel {kernel} was stopped: {source}{}; call recover() on all PEs before the next launch", also(record))]
+    #[error("PE {pe}: kernel {kernel} was stopped: {source}{}{}; call recover() on all PEs before the next launch", trapped(source), also(record))]
     Kernel {
         /// This PE.
         pe: u32,
@@ -163,6 +163,19 @@ fn also(record: &Option<Box<DeviceError>>) -> String {
     match record {
         None => String::new(),
         Some(record) => format!("; the kernel recorded: {record}"),
+    }
+}
+
+/// The one cause of a trap that the device library has.
+fn trapped(source: &AclError) -> &'static str {
+    use npushmem_ffi::acl::{
+        ACL_ERROR_RT_AICORE_TRAP_EXCEPTION, ACL_ERROR_RT_VECTOR_CORE_TRAP_EXCEPTION,
+    };
+    match source.code {
+        ACL_ERROR_RT_AICORE_TRAP_EXCEPTION | ACL_ERROR_RT_VECTOR_CORE_TRAP_EXCEPTION => {
+            "; a shmem call before shmem_attach traps: attach first, on every core that communicates"
+        }
+        _ => "",
     }
 }
 

@@ -79,11 +79,16 @@ fn a_wild_pointer_stops_the_kernel_with_the_address() {
     says(&outcome, 0, &["PE 0", "st_fault", "1234"]);
 }
 
+/// DeepEP #289: a call before init failed with a cryptic message.
 #[test]
-fn a_put_without_attach_does_not_pass_silently() {
-    let outcome = mistake(9, "auto").arg("end", 1).run().ok();
-    let said: String = outcome.value(0, "result");
-    assert_ne!(said, "ok", "{}", outcome.report());
+fn a_call_without_attach_says_to_attach_first() {
+    let outcome = mistake(9, "auto").arg("recover", 1).run().ok();
+    says(
+        &outcome,
+        0,
+        &["PE 0", "st_fault", "trap", "attach first", "recover()"],
+    );
+    assert_eq!(outcome.sum("wrong"), 0, "{}", outcome.report());
 }
 
 #[test]
