@@ -4,11 +4,12 @@
 //! is set to stop on failure. A stream whose kernel is lost (`launch.rs`) fails for good. Called by the ACL entries.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use npushmem_ffi::acl;
+use rustix::thread::sched_getcpu;
 
 use crate::block;
 use crate::device::{Context, Device};
@@ -21,6 +22,8 @@ use crate::task::Task;
 const LOOK: Duration = Duration::from_millis(10);
 /// How long the end of a forced stream is waited for.
 const END: Duration = Duration::from_secs(3);
+/// A thread whose processor is not known yet.
+const NOWHERE: usize = usize::MAX;
 
 /// One stream.
 pub(crate) struct Stream {
@@ -35,6 +38,9 @@ pub(crate) struct Stream {
     submitted: AtomicU64,
     completed: AtomicU64,
     stop: AtomicBool,
+    /// Processors on which the worker and the latest synchronisation last were. Who spins on the other's processor keeps the other from it.
+    worker_at: AtomicUsize,
+    host_at: AtomicUsize,
 }
 
 struct State {
@@ -124,6 +130,8 @@ impl Stream {
             submitted: AtomicU64::new(0),
             completed: AtomicU64::new(0),
             stop: AtomicBool::new(false),
+            worker_at: AtomicUsize::new(NOWHERE),
+            host_at: AtomicUsize::new(NOWHERE),
         })
     }
 
@@ -190,6 +198,7 @@ impl Stream {
         loop {
             let mut state = self.state();
             if let Some(task) = state.queue.pop_front() {
+                self.worker_at.store(sched_getcpu(), Ordering::Relaxed);
                 let task = Arc::new(task);
                 state.running = Some(task.clone());
                 return Some(task);
@@ -201,7 +210,9 @@ impl Stream {
                 let seen = self.submitted.load(Ordering::SeqCst);
                 drop(state);
                 // A host that launches and synchronises in a loop comes back at once.
-                spin(|| self.submitted.load(Ordering::SeqCst) != seen);
+                if self.host_at.load(Ordering::Relaxed) != sched_getcpu() {
+                    spin(|| self.submitted.load(Ordering::SeqCst) != seen);
+                }
                 continue;
             }
             state.worker_sleeps = true;
@@ -240,7 +251,13 @@ impl Stream {
     pub(crate) fn synchronize(&self, limit: Option<Duration>) -> Outcome {
         let target = self.submitted.load(Ordering::SeqCst);
         let is_done = || self.completed.load(Ordering::SeqCst) >= target;
-        if !is_done() && !spin(is_done) {
+        let here = sched_getcpu();
+        self.host_at.store(here, Ordering::Relaxed);
+        let in_the_way = || self.worker_at.load(Ordering::Relaxed) == here;
+        if !is_done() {
+            spin(|| is_done() || in_the_way());
+        }
+        if !is_done() {
             let begin = Instant::now();
             let mut state = self.state();
             state.sleepers += 1;
