@@ -73,19 +73,15 @@ impl Row {
 
     /// The figure in the goal's unit, or with its bandwidth.
     pub fn shown(&self) -> String {
-        let Summary {
-            median,
-            least,
-            most,
-        } = self.figure();
-        let spread = format!("({} - {})", stats::duration(least), stats::duration(most));
+        let Summary { median, low, high } = self.figure();
+        let spread = format!("({} - {})", stats::duration(low), stats::duration(high));
         match (self.goal, self.bytes) {
             (Some(Goal::Rate(_)), _) => {
                 format!(
                     "{} ({} - {})",
                     stats::rate(1.0 / median),
-                    stats::rate(1.0 / most),
-                    stats::rate(1.0 / least)
+                    stats::rate(1.0 / high),
+                    stats::rate(1.0 / low)
                 )
             }
             (_, Some(bytes)) => {
@@ -143,11 +139,11 @@ mod tests {
     fn figures_are_shown_in_their_goals_unit_with_the_spread() {
         assert_eq!(
             row(&[1e-7, 2e-7, 4e-7], None, None).shown(),
-            "200 ns (100 ns - 400 ns)"
+            "200 ns (150 ns - 300 ns)"
         );
         assert_eq!(
             row(&[1e-7, 2e-7, 4e-7], Some(Goal::Rate(5e6)), None).shown(),
-            "5.00 M/s (2.50 M/s - 10.0 M/s)"
+            "5.00 M/s (3.33 M/s - 6.67 M/s)"
         );
         assert_eq!(
             row(&[1e-4], None, Some(1 << 20)).shown(),

@@ -11,8 +11,9 @@ use crate::figure::Row;
 
 /// PEs of the job.
 const PES: u32 = 2;
-/// How long a round may take, and what comes before the first.
-const ROUND_LIMIT: Duration = Duration::from_secs(60);
+/// How long the start and the end may take, and each round.
+const START_LIMIT: Duration = Duration::from_secs(60);
+const ROUND_LIMIT: Duration = Duration::from_secs(10);
 
 /// Ends the PEs that are left, however this ends.
 struct Children(Vec<Child>);
@@ -27,14 +28,14 @@ impl Drop for Children {
 }
 
 /// All rows that PEs measure.
-pub fn measure(rounds: usize, calls: u64) -> Result<Vec<Row>> {
+pub fn measure(rounds: usize, calls: u64, only: &str) -> Result<Vec<Row>> {
     let token = format!("bench-{}", std::process::id());
     let server = Server::bind("127.0.0.1:0", PES, token.as_bytes())?;
     let program = std::env::current_exe().context("where this program is")?;
     let mut children = Children(Vec::new());
     for pe in 0..PES {
         let mut command = Command::new(&program);
-        command.args(["pe", &rounds.to_string(), &calls.to_string()]);
+        command.args(["pe", &rounds.to_string(), &calls.to_string(), only]);
         command
             .env("NPUSHMEM_PE", pe.to_string())
             .env("NPUSHMEM_NPES", PES.to_string());
@@ -59,7 +60,7 @@ pub fn measure(rounds: usize, calls: u64) -> Result<Vec<Row>> {
         let mut text = String::new();
         pipe.read_to_string(&mut text).map(|_| text)
     });
-    let deadline = Instant::now() + ROUND_LIMIT * (rounds as u32 + 2);
+    let deadline = Instant::now() + START_LIMIT + ROUND_LIMIT * (rounds as u32 + 1);
     loop {
         let mut running = false;
         for (pe, child) in children.0.iter_mut().enumerate() {

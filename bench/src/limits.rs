@@ -12,7 +12,7 @@ const REQUEST: usize = 64;
 /// Work requests that a ring of the limit holds: as many as a queue pair has by default.
 const RING: usize = 512;
 /// Looks at a flag before the processor is given away.
-const LOOKS: u32 = 1000;
+const LOOKS: u32 = 100;
 
 fn each(calls: u64, mut call: impl FnMut(u64)) -> f64 {
     let begin = Instant::now();

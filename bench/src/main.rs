@@ -24,9 +24,15 @@ use clap::{Parser, Subcommand};
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
-    /// Times everything is measured; medians of these rounds are shown.
-    #[arg(long, value_name = "N", default_value_t = 7)]
+    /// Times the device API is measured; medians of these rounds are shown.
+    #[arg(long, value_name = "N", default_value_t = 51)]
     rounds: usize,
+    /// The same for the graph job, whose rounds start processes.
+    #[arg(long, value_name = "N", default_value_t = 9)]
+    gnn_rounds: usize,
+    /// Measure only rows of the device API whose name contains this.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    only: String,
     /// Calls of each measurement, as a percentage of the usual number.
     #[arg(long, value_name = "PERCENT", default_value_t = 100)]
     calls: u64,
@@ -64,7 +70,11 @@ struct Cli {
 enum Command {
     /// One PE; started by this program.
     #[command(hide = true)]
-    Pe { rounds: usize, calls: u64 },
+    Pe {
+        rounds: usize,
+        calls: u64,
+        only: String,
+    },
 }
 
 fn main() -> ExitCode {
@@ -78,19 +88,26 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: Cli) -> Result<()> {
-    if let Some(Command::Pe { rounds, calls }) = cli.command {
-        return measure::run(rounds, calls);
+    if let Some(Command::Pe {
+        rounds,
+        calls,
+        only,
+    }) = cli.command
+    {
+        return measure::run(rounds, calls, &only);
     }
     ensure!(cli.rounds > 0, "--rounds 0: at least one");
+    ensure!(cli.gnn_rounds > 0, "--gnn-rounds 0: at least one");
     ensure!(cli.calls > 0, "--calls 0: at least 1 percent");
     ensure!(cli.dim > 0, "--dim 0: at least one feature");
-    let mut rows = job::measure(cli.rounds, cli.calls).context("the PEs' measurements")?;
+    let mut rows =
+        job::measure(cli.rounds, cli.calls, &cli.only).context("the PEs' measurements")?;
     let mut skipped = Vec::new();
     if cli.skip_gnn {
         skipped.push("gnn: --skip-gnn".to_owned());
     } else {
         let settings = gnn::Settings {
-            rounds: cli.rounds,
+            rounds: cli.gnn_rounds,
             dim: cli.dim,
             cores: cli.cores.unwrap_or_else(gnn::default_cores),
             npushmem: cli.npushmem,
@@ -99,5 +116,5 @@ fn run(cli: Cli) -> Result<()> {
         gnn::measure(&settings, &cli.graph, cli.rmat, &mut rows, &mut skipped)
             .context("the graph job")?;
     }
-    report::write(&rows, &skipped, cli.rounds, cli.json.as_deref())
+    report::write(&rows, &skipped, cli.json.as_deref())
 }

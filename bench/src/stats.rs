@@ -1,14 +1,14 @@
 //! Medians and spread of a few samples, and how durations, rates and ratios are written.
 
-/// What the rounds of one measurement gave: seconds a call.
+/// What the rounds of one measurement gave.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
-    /// Middle sample; the mean of the two middle ones of an even number.
+    /// Half of the samples are below.
     pub median: f64,
-    /// Smallest sample.
-    pub least: f64,
-    /// Largest sample.
-    pub most: f64,
+    /// A quarter of the samples is below.
+    pub low: f64,
+    /// A quarter of the samples is above.
+    pub high: f64,
 }
 
 impl Summary {
@@ -16,16 +16,22 @@ impl Summary {
     pub fn of(samples: &[f64]) -> Summary {
         let mut sorted = samples.to_vec();
         sorted.sort_by(f64::total_cmp);
-        let middle = sorted.len() / 2;
-        let median = match sorted.len() {
-            0 => f64::NAN,
-            odd if odd % 2 == 1 => sorted[middle],
-            _ => (sorted[middle - 1] + sorted[middle]) / 2.0,
+        // Between two samples the quantile is interpolated.
+        let at = |share: f64| -> f64 {
+            let place = share * sorted.len().saturating_sub(1) as f64;
+            let (below, above) = (
+                sorted.get(place.floor() as usize),
+                sorted.get(place.ceil() as usize),
+            );
+            match (below, above) {
+                (Some(below), Some(above)) => below + (above - below) * place.fract(),
+                _ => f64::NAN,
+            }
         };
         Summary {
-            median,
-            least: sorted.first().copied().unwrap_or(f64::NAN),
-            most: sorted.last().copied().unwrap_or(f64::NAN),
+            median: at(0.5),
+            low: at(0.25),
+            high: at(0.75),
         }
     }
 }
@@ -72,31 +78,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_median_is_the_middle_sample_or_the_mean_of_two() {
-        assert_eq!(
-            Summary::of(&[3.0, 1.0, 2.0]),
-            Summary {
-                median: 2.0,
-                least: 1.0,
-                most: 3.0
-            }
-        );
-        assert_eq!(Summary::of(&[4.0, 1.0, 2.0, 3.0]).median, 2.5);
-        assert_eq!(
-            Summary::of(&[7.0]),
-            Summary {
-                median: 7.0,
-                least: 7.0,
-                most: 7.0
-            }
-        );
+    fn median_and_quartiles_are_samples_or_between_two() {
+        let all = |median, low, high| Summary { median, low, high };
+        assert_eq!(Summary::of(&[5.0, 1.0, 3.0, 2.0, 4.0]), all(3.0, 2.0, 4.0));
+        assert_eq!(Summary::of(&[4.0, 1.0, 2.0, 3.0]), all(2.5, 1.75, 3.25));
+        assert_eq!(Summary::of(&[7.0]), all(7.0, 7.0, 7.0));
         assert!(Summary::of(&[]).median.is_nan());
     }
 
     #[test]
-    fn one_slow_round_moves_the_spread_but_not_the_median() {
-        let summary = Summary::of(&[1.0, 1.1, 50.0, 1.2, 1.1]);
-        assert_eq!((summary.median, summary.most), (1.1, 50.0));
+    fn one_slow_round_moves_nothing() {
+        assert_eq!(
+            Summary::of(&[1.0, 1.0, 50.0, 1.0, 1.0]),
+            Summary::of(&[1.0; 5])
+        );
     }
 
     #[test]
