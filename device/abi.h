@@ -46,14 +46,16 @@ enum shmem_code {
   SHMEM_E_BROKEN = 12,    /* the queue pair is in error until the host recovers it */
   SHMEM_E_BUSY = 13,      /* the context is owned by another kernel */
   SHMEM_E_USAGE = 14,     /* a call's arguments contradict its contract (detail0, detail1: the arguments) */
-  SHMEM_E_SPACE = 15      /* the UB range given to shmem_attach is too small or misaligned */
+  SHMEM_E_SPACE = 15,     /* the UB range given to shmem_attach, or to a collective, is too small or misaligned */
+  SHMEM_E_TEAM = 16       /* this PE is in no such team (detail0: the handle) */
 };
 
 /* Call sites: the routine that recorded an error. */
 enum shmem_op {
   SHMEM_OP_NONE = 0, SHMEM_OP_ATTACH = 1, SHMEM_OP_PUT = 2, SHMEM_OP_GET = 3, SHMEM_OP_P = 4, SHMEM_OP_G = 5,
   SHMEM_OP_PUT_SIGNAL = 6, SHMEM_OP_SIGNAL = 7, SHMEM_OP_WAIT = 8, SHMEM_OP_ATOMIC = 9, SHMEM_OP_FENCE = 10,
-  SHMEM_OP_QUIET = 11, SHMEM_OP_BARRIER = 12, SHMEM_OP_SYNC = 13, SHMEM_OP_SYNC_PE = 14, SHMEM_OP_DETACH = 15
+  SHMEM_OP_QUIET = 11, SHMEM_OP_BARRIER = 12, SHMEM_OP_SYNC = 13, SHMEM_OP_SYNC_PE = 14, SHMEM_OP_DETACH = 15,
+  SHMEM_OP_BROADCAST = 16, SHMEM_OP_COLLECT = 17, SHMEM_OP_ALLTOALL = 18, SHMEM_OP_REDUCE = 19, SHMEM_OP_SCAN = 20
 };
 
 /* How one peer is reached. Host-written; one line. */
@@ -146,6 +148,29 @@ struct shmem_abort {
   uint8_t reserved[56];
 };
 
+/* Teams. Handles are indices into the table; the same on all members. */
+#define SHMEM_TEAM_MAX 64u      /* entries of the table, world and shared included */
+#define SHMEM_TEAM_INVALID (-1)
+#define SHMEM_TEAM_WORLD 0      /* all PEs */
+#define SHMEM_TEAM_SHARED 1     /* the PEs whose heaps are mapped to one another */
+
+/* A team as one member sees it. A host-written line, then one that core 0 of this PE writes. */
+struct shmem_team {
+  uint32_t magic;         /* 0: this PE is in no such team */
+  uint16_t version;
+  uint16_t size;
+  int32_t my_pe;          /* number of this PE in the team */
+  int32_t n_pes;
+  uint64_t members;       /* int32_t[n_pes]: PE of the job by number in the team */
+  uint64_t numbers;       /* int32_t[PEs of the job]: number in the team by PE of the job, -1 */
+  uint64_t rounds;        /* heap offset of SHMEM_SYNC_ROUNDS lines; line r is written by the member 2^r before this one */
+  uint64_t counts;        /* heap offset of 2 * n_pes lines; line (parity, member) is written by that member */
+  uint8_t reserved[16];
+  uint64_t epoch;         /* meetings of the team that this PE has passed */
+  uint64_t exchanges;     /* values that this PE has given to the team */
+  uint8_t reserved2[48];
+};
+
 /* The context: first argument of every kernel. Host-written, constant while a kernel runs. */
 struct shmem_ctx {
   uint32_t magic;
@@ -170,16 +195,16 @@ struct shmem_ctx {
   uint32_t flags;            /* SHMEM_CTX_* */
   uint32_t heap_lkey;        /* local key of the heap's registration */
   uint32_t reserved0;
-  uint64_t teams;            /* 0 until teams are made */
+  uint64_t teams;            /* struct shmem_team[SHMEM_TEAM_MAX] */
   uint8_t reserved[120];
 };
 
-/* The sync area: symmetric, inside the heap, zeroed at init. Line r of the rounds is written only by PE (me - 2^r); line
- * (core, pe) of the pairs only by that core of that PE. All hold growing 64-bit epochs, so nothing is ever reset. */
+/* The sync area: symmetric, inside the heap, zeroed at init: a line a core and PE for shmem_sync_pe, then the memory of each team. Line
+ * (core, pe) is written only by that core of that PE; the lines of a team as said at shmem_team. All hold 64-bit words that only grow, so
+ * nothing is reset while a team lives. */
 #define SHMEM_SYNC_ROUNDS 32u
-#define SHMEM_SYNC_ROUND_OFFSET(r) ((uint64_t)(r) * SHMEM_LINE)
-#define SHMEM_SYNC_PAIR_OFFSET(core, pe, n_pes) \
-  ((uint64_t)SHMEM_SYNC_ROUNDS * SHMEM_LINE + ((uint64_t)(core) * (uint64_t)(n_pes) + (uint64_t)(pe)) * SHMEM_LINE)
-#define SHMEM_SYNC_SIZE(n_cores, n_pes) SHMEM_SYNC_PAIR_OFFSET(n_cores, 0, n_pes)
+#define SHMEM_SYNC_PAIR_OFFSET(core, pe, n_pes) (((uint64_t)(core) * (uint64_t)(n_pes) + (uint64_t)(pe)) * SHMEM_LINE)
+#define SHMEM_SYNC_TEAM_SIZE(n_pes) ((uint64_t)(SHMEM_SYNC_ROUNDS + 2u * (uint64_t)(n_pes)) * SHMEM_LINE)
+#define SHMEM_SYNC_SIZE(n_cores, n_pes) (SHMEM_SYNC_PAIR_OFFSET(n_cores, 0, n_pes) + SHMEM_TEAM_MAX * SHMEM_SYNC_TEAM_SIZE(n_pes))
 
 #endif

@@ -306,6 +306,8 @@ __aicore__ inline void shmem_sync_all();
 /* This core meets the same core of one other PE. Completes nothing: quiet before it where that matters. */
 __aicore__ inline void shmem_sync_pe(int pe);
 
+/* Teams, their barrier and sync, and the collectives that move or reduce data are in shmem_collectives.h, which this file includes. */
+
 /* --- Typed names ---------------------------------------------------------------------------------------------------------------------
  * shmem_TYPE_put, get, put_nbi, get_nbi, put_signal, put_signal_nbi,
  *            iput, iget, ibput, ibget                                   all rows of types.h
@@ -314,6 +316,8 @@ __aicore__ inline void shmem_sync_pe(int pe);
  * shmem_TYPE_atomic_*                                                   the same, and float; and, or, xor: the standard's bitwise types
  * shmem_put8 ... shmem_put128, and get, nbi, signal, iput, ibput, ...   sizes in bits
  * They forward to the templates above; impl/typed.h makes them. */
+
+#include "shmem_collectives.h"
 
 #include "impl/attach.h"
 #include "impl/typed.h"

@@ -28,6 +28,7 @@ plain!(
     shmem_core,
     shmem_error,
     shmem_abort,
+    shmem_team,
     shmem_ctx
 );
 
@@ -40,10 +41,24 @@ pub(crate) fn header<T>() -> (u32, u16, u16) {
     )
 }
 
+/// Bytes of the lines of `shmem_sync_pe` at the beginning of the sync area: the macro SHMEM_SYNC_PAIR_OFFSET.
+fn pairs_size(n_cores: u64, n_pes: u64) -> u64 {
+    n_cores * n_pes * u64::from(SHMEM_LINE)
+}
+
+/// Bytes of a team's sync memory: the macro SHMEM_SYNC_TEAM_SIZE.
+pub(crate) fn team_size(n_pes: u64) -> u64 {
+    (u64::from(SHMEM_SYNC_ROUNDS) + 2 * n_pes) * u64::from(SHMEM_LINE)
+}
+
+/// Heap offset of a team's sync memory.
+pub(crate) fn team_offset(team: u32, max_cores: u64, n_pes: u64) -> u64 {
+    pairs_size(max_cores, n_pes) + u64::from(team) * team_size(n_pes)
+}
+
 /// Bytes of the sync area: the macro SHMEM_SYNC_SIZE.
 pub(crate) fn sync_size(n_cores: u64, n_pes: u64) -> u64 {
-    let line = u64::from(SHMEM_LINE);
-    u64::from(SHMEM_SYNC_ROUNDS) * line + n_cores * n_pes * line
+    team_offset(SHMEM_TEAM_MAX, n_cores, n_pes)
 }
 
 #[cfg(test)]
@@ -58,6 +73,7 @@ mod tests {
         assert_eq!(size_of::<shmem_core>(), 128);
         assert_eq!(size_of::<shmem_error>(), 64);
         assert_eq!(size_of::<shmem_abort>(), 64);
+        assert_eq!(size_of::<shmem_team>(), 128);
         assert_eq!(size_of::<shmem_ctx>(), 256);
         // The fields add up to the sizes, so nothing lies between them.
         assert_eq!(offset_of!(shmem_peer, reserved) + 32, 64);
@@ -66,6 +82,9 @@ mod tests {
         assert_eq!(offset_of!(shmem_core, mapped_bytes) + 8, 128);
         assert_eq!(offset_of!(shmem_error, reserved) + 16, 64);
         assert_eq!(offset_of!(shmem_abort, reserved) + 56, 64);
+        assert_eq!(offset_of!(shmem_team, reserved) + 16, 64);
+        assert_eq!(offset_of!(shmem_team, epoch), 64);
+        assert_eq!(offset_of!(shmem_team, reserved2) + 48, 128);
         assert_eq!(offset_of!(shmem_ctx, reserved) + 120, 256);
     }
 
@@ -76,7 +95,13 @@ mod tests {
     }
 
     #[test]
-    fn the_sync_area_has_a_line_a_round_and_a_line_a_core_and_pe() {
-        assert_eq!(sync_size(4, 8), (32 + 32) * 64);
+    fn the_sync_area_has_a_line_a_core_and_pe_and_memory_for_each_team() {
+        assert_eq!(team_size(8), (32 + 16) * 64);
+        assert_eq!(team_offset(1, 4, 8), 32 * 64 + team_size(8));
+        assert_eq!(sync_size(4, 8), 32 * 64 + 64 * team_size(8));
+        // Odd numbers of PEs leave every line whole.
+        for n_pes in [1, 3, 5, 7, 65] {
+            assert_eq!(team_offset(3, 5, n_pes) % 64, 0);
+        }
     }
 }

@@ -8,6 +8,7 @@ use crate::config::ConfigError;
 use crate::faults::DeviceError;
 use crate::heap::HeapError;
 use crate::runtime::{AclError, RuntimeError};
+use crate::teams::TeamError;
 use crate::transport::TransportError;
 
 /// Anything that can go wrong in the library.
@@ -32,6 +33,9 @@ pub enum Error {
     /// Queue pairs and the NIC.
     #[error(transparent)]
     Transport(#[from] TransportError),
+    /// Making or asking a team.
+    #[error(transparent)]
+    Team(#[from] TeamError),
     /// A call of the vendor's runtime.
     #[error("{doing}: {source}")]
     Acl {

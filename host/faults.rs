@@ -97,6 +97,8 @@ numbered! {
         Usage = abi::SHMEM_E_USAGE,
         /// The UB range does not do.
         Space = abi::SHMEM_E_SPACE,
+        /// A team that this PE is not in.
+        Team = abi::SHMEM_E_TEAM,
     }
 }
 
@@ -127,14 +129,24 @@ numbered! {
         Fence = abi::SHMEM_OP_FENCE,
         /// shmem_quiet, shmem_pe_quiet, shmem_wait.
         Quiet = abi::SHMEM_OP_QUIET,
-        /// shmem_barrier_all.
+        /// shmem_barrier_all, shmem_barrier.
         Barrier = abi::SHMEM_OP_BARRIER,
-        /// shmem_sync_all.
+        /// shmem_sync_all, shmem_team_sync.
         Sync = abi::SHMEM_OP_SYNC,
         /// shmem_sync_pe.
         SyncPe = abi::SHMEM_OP_SYNC_PE,
         /// The end of the attach guard.
         Detach = abi::SHMEM_OP_DETACH,
+        /// shmem_broadcast.
+        Broadcast = abi::SHMEM_OP_BROADCAST,
+        /// shmem_collect, shmem_fcollect.
+        Collect = abi::SHMEM_OP_COLLECT,
+        /// shmem_alltoall, shmem_alltoalls.
+        Alltoall = abi::SHMEM_OP_ALLTOALL,
+        /// shmem_*_reduce, shmem_*_reduce_scatter.
+        Reduce = abi::SHMEM_OP_REDUCE,
+        /// shmem_sum_inscan, shmem_sum_exscan.
+        Scan = abi::SHMEM_OP_SCAN,
     }
 }
 
@@ -154,10 +166,15 @@ impl Operation {
             Operation::Atomic => "atomic",
             Operation::Fence => "fence",
             Operation::Quiet => "quiet",
-            Operation::Barrier => "barrier_all",
-            Operation::Sync => "sync_all",
+            Operation::Barrier => "barrier",
+            Operation::Sync => "sync",
             Operation::SyncPe => "sync_pe",
             Operation::Detach => "the end of the kernel (detach)",
+            Operation::Broadcast => "broadcast",
+            Operation::Collect => "collect",
+            Operation::Alltoall => "alltoall",
+            Operation::Reduce => "reduce",
+            Operation::Scan => "scan",
             Operation::Unknown(_) => "an unknown operation",
         }
     }
@@ -233,7 +250,11 @@ impl DeviceError {
             Code::Broken => format!("queue pair {:#x} is in error since an earlier failure", self.qpn),
             Code::Busy => "another kernel owns the context, or one was stopped in the middle".into(),
             Code::Usage => format!("the arguments contradict the call's contract ({a}, {b})"),
-            Code::Space => format!("the UB range given to shmem_attach (offset {a}, {b} bytes) is too small or misaligned"),
+            Code::Space if self.operation == Operation::Attach => {
+                format!("the UB range given to shmem_attach (offset {a}, {b} bytes) is too small or misaligned")
+            }
+            Code::Space => format!("the UB scratch given to the call has {a} bytes a half; it needs at least {b} bytes in all"),
+            Code::Team => format!("this PE is in no team with the handle {}", a as i64),
             Code::Unknown(code) => format!("error code {code}, which this version does not know"),
         }
     }
@@ -260,7 +281,8 @@ impl DeviceError {
             Code::Broken => "call recover() on all PEs",
             Code::Busy => "synchronize() before the next launch; recover() on all PEs after a kernel was stopped",
             Code::Usage => "see the call's comment in device/shmem.h",
-            Code::Space => "give shmem_attach at least its default UB range, 32-byte aligned",
+            Code::Space => "give at least the default UB range, or none; 32-byte aligned",
+            Code::Team => "pass Team::id() of a team of this PE that still lives",
             Code::Unknown(_) => "use kernels and library of one version",
         }
     }
@@ -346,7 +368,7 @@ mod tests {
                 assert!(!text.contains("unknown"), "{text}");
             }
         }
-        assert_eq!(Operation::ALL.len() as u32, abi::SHMEM_OP_DETACH + 1);
+        assert_eq!(Operation::ALL.len() as u32, abi::SHMEM_OP_SCAN + 1);
     }
 
     #[test]

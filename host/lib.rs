@@ -33,6 +33,7 @@ mod object;
 mod run;
 mod runtime;
 mod sym;
+mod teams;
 mod transport;
 mod world;
 
@@ -44,9 +45,10 @@ pub use launch::{Args, Function, Module};
 pub use object::{kernels, KernelObject, Target};
 pub use runtime::owners::Event;
 pub use runtime::{
-    check_runtime, describe_runtime, AclError, BlockCounters, Kind, LaunchCounters, RuntimeDescription,
-    RuntimeError, Series,
+    check_runtime, describe_runtime, AclError, BlockCounters, Kind, LaunchCounters,
+    RuntimeDescription, RuntimeError, Series,
 };
 pub use sym::SymBuf;
+pub use teams::{Team, TeamError};
 pub use transport::{HccpError, TransportError};
 pub use world::{Stats, World};

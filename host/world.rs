@@ -709,6 +709,33 @@ impl World {
         }
     }
 
+    /// Does something with the device's tables.
+    pub(crate) fn with_transport<R>(
+        &self,
+        what: &'static str,
+        body: impl FnOnce(&mut Transport, &Site<'_>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        self.bind()?;
+        match &mut self.lock().transport {
+            Some(transport) => body(transport, &self.site()),
+            None => Err(Error::NotEnabled(what)),
+        }
+    }
+
+    /// Runs a kernel of the library itself (kernels/teams.cpp) whose last argument is the address of its answer, and gives that.
+    pub(crate) fn run_own(&self, kernel: &str, blocks: u32, args: Args) -> Result<[u64; 2], Error> {
+        let answer = self.heap.base() + self.heap.probe_offset();
+        let function = self.load(&crate::kernels::TEAMS)?.function(kernel)?;
+        self.launch(&function, blocks, &args.u64(answer))?;
+        self.synchronize()?;
+        let mut words = [0u64; 2];
+        self.device
+            .api()
+            .read(bytemuck::bytes_of_mut(&mut words), answer)
+            .map_err(Error::acl("reading the answer of a kernel"))?;
+        Ok(words)
+    }
+
     fn site(&self) -> Site<'_> {
         Site {
             device: &self.device,

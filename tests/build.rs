@@ -6,5 +6,6 @@ fn main() -> anyhow::Result<()> {
         .source("kernels/selftest.cpp")
         .source("kernels/breadth.cpp")
         .source("kernels/reports.cpp")
+        .source("kernels/teams.cpp")
         .compile()
 }

@@ -66,6 +66,7 @@ __aicore__ inline bool load_context(state& s, uint64_t ctx) {
   s.peers = load<uint64_t>(ctx + SHMEM_OFFSET(shmem_ctx, peers));
   s.abort_line = load<uint64_t>(ctx + SHMEM_OFFSET(shmem_ctx, abort));
   s.sync_offset = load<uint64_t>(ctx + SHMEM_OFFSET(shmem_ctx, sync_offset));
+  s.teams = load<uint64_t>(ctx + SHMEM_OFFSET(shmem_ctx, teams));
   s.timeout_ticks = load<uint64_t>(ctx + SHMEM_OFFSET(shmem_ctx, timeout_ticks));
   s.max_message = load<uint64_t>(ctx + SHMEM_OFFSET(shmem_ctx, max_message));
   if (s.max_message == 0 || s.max_message > MESSAGE_LIMIT) s.max_message = MESSAGE_LIMIT;
@@ -108,6 +109,7 @@ __aicore__ inline void attach(GM_ADDR ctx, const shmem_options& options) {
   s.last_queue = 0;
   s.queues[0].line = 0;
   s.clock = 0;
+  s.last_team.id = SHMEM_TEAM_INVALID;
   s.left_fenced = 0;
   s.next_left = 0;
   s.fences = 0;

@@ -50,6 +50,15 @@ SHMEM_AT(shmem_ctx, n_cores, 104);
 SHMEM_AT(shmem_ctx, heap_lkey, 120);
 SHMEM_AT(shmem_ctx, teams, 128);
 
+SHMEM_SIZE_IS(shmem_team, 128);
+SHMEM_AT(shmem_team, my_pe, 8);
+SHMEM_AT(shmem_team, members, 16);
+SHMEM_AT(shmem_team, numbers, 24);
+SHMEM_AT(shmem_team, rounds, 32);
+SHMEM_AT(shmem_team, counts, 40);
+SHMEM_AT(shmem_team, epoch, 64); /* a line of its own */
+SHMEM_AT(shmem_team, exchanges, 72);
+
 #undef SHMEM_SIZE_IS
 #undef SHMEM_AT
 

@@ -128,6 +128,20 @@ __aicore__ inline void copies_out_done(int32_t event) {
   AscendC::WaitFlag<AscendC::HardEvent::MTE3_S>(event);
 }
 
+/* The core goes on when the vector unit has done all that it was given: UB may be copied out or overwritten. */
+__aicore__ inline void vector_done(int32_t event) {
+  AscendC::SetFlag<AscendC::HardEvent::V_S>(event);
+  AscendC::WaitFlag<AscendC::HardEvent::V_S>(event);
+}
+
+/* Copies issued from here on come after the core's own accesses to UB. */
+__aicore__ inline void scalar_done(int32_t event) {
+  AscendC::SetFlag<AscendC::HardEvent::S_MTE3>(event);
+  AscendC::WaitFlag<AscendC::HardEvent::S_MTE3>(event);
+  AscendC::SetFlag<AscendC::HardEvent::S_MTE2>(event);
+  AscendC::WaitFlag<AscendC::HardEvent::S_MTE2>(event);
+}
+
 /* Uncached stores issued so far have reached memory. */
 __aicore__ inline void stores_done() { AscendC::DataSyncBarrier<AscendC::MemDsbT::DDR>(); }
 

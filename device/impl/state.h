@@ -49,6 +49,14 @@ struct peer {
   uint64_t mapped;
 };
 
+/* A team that this PE is in. */
+struct team {
+  int32_t id; /* -1: none read yet */
+  int32_t me, n;
+  uint64_t line, members, numbers;
+  uint64_t rounds, counts; /* heap offsets */
+};
+
 struct state {
   uint64_t attached;
   int32_t my_pe, n_pes;
@@ -65,6 +73,8 @@ struct state {
   uint32_t n_queues, last_queue;
   uint64_t clock;
   uint64_t epoch;
+  uint64_t teams; /* the host's table */
+  team last_team; /* the team of the last call that named one */
   uint64_t asked_since; /* tick at which shmem_done began to say no; with `asked`, see asked_enough */
   uint32_t calls;       /* entered since the last look at the abort line */
   uint32_t asked;       /* times that shmem_done and shmem_test said no in a row */

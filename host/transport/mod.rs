@@ -20,7 +20,7 @@ use crate::config::{size_text, AtomicDomain, Config, Engine};
 use crate::error::Error;
 use crate::heap::Heap;
 use crate::runtime::owners::{Device, DeviceBuffer};
-use crate::runtime::{self, open_hccp, Series};
+use crate::runtime::{self, open_hccp, AclError, Series};
 use bringup::{Endpoint, Links, Nic};
 pub use hccp::HccpError;
 use hccp::{QueueShape, Region};
@@ -120,6 +120,8 @@ pub(crate) struct Transport {
     tables: Tables,
     peers: Vec<shmem_peer>,
     context: shmem_ctx,
+    /// Members of each team that this PE is in, by handle, and this PE's number in it.
+    teams: Vec<Option<(u32, Vec<u32>)>>,
     endpoints: Vec<Endpoint>,
     shape: QueueShape,
     // Dropped in this order: queue pairs, then what they use.
@@ -266,6 +268,7 @@ impl Transport {
             tables,
             peers,
             context,
+            teams: vec![None; abi::SHMEM_TEAM_MAX as usize],
             endpoints,
             shape,
             links,
@@ -292,6 +295,8 @@ impl Transport {
                 Some(_) => {}
             }
         }
+        transport.teams[abi::SHMEM_TEAM_WORLD as usize] = Some((site.me(), (0..n_pes).collect()));
+        transport.teams[abi::SHMEM_TEAM_SHARED as usize] = Some(shared_team(site)?);
         transport.write(site)?;
         site.bootstrap.meet(Label::Setup)?;
         Ok(transport)
@@ -374,9 +379,54 @@ impl Transport {
             self.tables.clear_cores()?;
             self.tables.clear_errors()?;
             self.tables.write_abort(abi::SHMEM_OK, -1)?;
+            for (id, team) in (0..).zip(&self.teams) {
+                self.write_team(id, team.as_ref(), site)?;
+            }
             self.tables.write_context(self.context)
         };
         write().map_err(Error::acl("writing the device context"))
+    }
+
+    fn write_team(
+        &self,
+        id: u32,
+        team: Option<&(u32, Vec<u32>)>,
+        site: &Site<'_>,
+    ) -> Result<(), AclError> {
+        let n_pes = site.n_pes();
+        let offset = abi::team_offset(id, site.vector_cores.into(), n_pes.into());
+        let entry = team.map(|(my_pe, members)| (*my_pe, members.as_slice(), offset));
+        self.tables.write_team(id, entry, n_pes)
+    }
+
+    /// Members of a team by handle, and this PE's number in it.
+    pub(crate) fn team(&self, id: u32) -> Option<&(u32, Vec<u32>)> {
+        self.teams.get(id as usize)?.as_ref()
+    }
+
+    /// Handles that no team of this PE has, one bit each.
+    pub(crate) fn free_teams(&self) -> u64 {
+        (0..)
+            .zip(&self.teams)
+            .fold(0, |free, (id, team)| free | u64::from(team.is_none()) << id)
+    }
+
+    /// Makes or ends a team of this PE, with its sync memory zeroed. Only while no kernel runs.
+    pub(crate) fn set_team(
+        &mut self,
+        id: u32,
+        team: Option<(u32, Vec<u32>)>,
+        site: &Site<'_>,
+    ) -> Result<(), Error> {
+        let n_pes = u64::from(site.n_pes());
+        let at = site.heap.base() + abi::team_offset(id, site.vector_cores.into(), n_pes);
+        let api = site.device.api();
+        api.memset(at, 0, abi::team_size(n_pes))
+            .map_err(Error::acl("zeroing a team's sync memory"))?;
+        self.write_team(id, team.as_ref(), site)
+            .map_err(Error::acl("writing a team's entry"))?;
+        self.teams[id as usize] = team;
+        Ok(())
     }
 
     /// Makes all queue pairs anew and forgets errors. Collective; no kernel may run on any PE.
@@ -468,6 +518,26 @@ impl Transport {
             .clear_counters()
             .map_err(Error::acl("clearing counters"))
     }
+}
+
+/// This PE's number in the team of the PEs that have one another's heaps mapped, and its members. A PE whose neighbours see other sets than
+/// it does is alone. Collective.
+fn shared_team(site: &Site<'_>) -> Result<(u32, Vec<u32>), Error> {
+    let mine: Vec<u8> = site
+        .heap
+        .peers()
+        .iter()
+        .map(|peer| u8::from(peer.mapped != 0))
+        .collect();
+    let all = site.bootstrap.gather(Label::Setup, &mine)?;
+    let members: Vec<u32> = (0..site.n_pes())
+        .filter(|pe| mine[*pe as usize] != 0)
+        .collect();
+    if members.iter().any(|pe| all[*pe as usize] != mine) {
+        return Ok((0, vec![site.me()]));
+    }
+    let number = members.iter().filter(|pe| **pe < site.me()).count() as u32;
+    Ok((number, members))
 }
 
 /// A time in system-counter ticks.

@@ -4,7 +4,9 @@
 
 use bytemuck::Zeroable;
 
-use crate::abi::{self, shmem_abort, shmem_core, shmem_ctx, shmem_error, shmem_peer, shmem_qp};
+use crate::abi::{
+    self, shmem_abort, shmem_core, shmem_ctx, shmem_error, shmem_peer, shmem_qp, shmem_team,
+};
 use crate::runtime::owners::{Device, DeviceBuffer};
 use crate::runtime::AclError;
 
@@ -26,6 +28,10 @@ struct Layout {
     cores: u64,
     errors: u64,
     abort: u64,
+    teams: u64,
+    /// Two lists a team, each of `list` bytes.
+    lists: u64,
+    list: u64,
     bytes: u64,
 }
 
@@ -37,13 +43,20 @@ impl Layout {
         let cores = qps + n_pes * n_cores * size_of::<shmem_qp>() as u64;
         let errors = cores + n_cores * size_of::<shmem_core>() as u64;
         let abort = errors + n_cores * size_of::<shmem_error>() as u64;
+        let teams = abort + size_of::<shmem_abort>() as u64;
+        let n_teams = u64::from(abi::SHMEM_TEAM_MAX);
+        let lists = teams + n_teams * size_of::<shmem_team>() as u64;
+        let list = (n_pes * size_of::<i32>() as u64).next_multiple_of(abi::SHMEM_LINE.into());
         Layout {
             peers,
             qps,
             cores,
             errors,
             abort,
-            bytes: abort + size_of::<shmem_abort>() as u64,
+            teams,
+            lists,
+            list,
+            bytes: lists + 2 * n_teams * list,
         }
     }
 }
@@ -80,6 +93,7 @@ impl Tables {
         ctx.cores = base + self.layout.cores;
         ctx.errors = base + self.layout.errors;
         ctx.abort = base + self.layout.abort;
+        ctx.teams = base + self.layout.teams;
         self.memory.write(0, &[ctx])
     }
 
@@ -91,6 +105,45 @@ impl Tables {
     /// Writes the queue pairs' table, counters included: only while no kernel runs.
     pub(super) fn write_queues(&self, queues: &[shmem_qp]) -> Result<(), AclError> {
         self.memory.write(self.layout.qps, queues)
+    }
+
+    /// Writes team `id`: its members by number in the team, and every PE's number in it. `rounds` is the heap offset of its sync memory.
+    /// `None`: no such team any more. Only while no kernel runs.
+    pub(super) fn write_team(
+        &self,
+        id: u32,
+        team: Option<(u32, &[u32], u64)>,
+        n_pes: u32,
+    ) -> Result<(), AclError> {
+        let at = self.layout.teams + u64::from(id) * size_of::<shmem_team>() as u64;
+        let Some((my_pe, members, rounds)) = team else {
+            return self.memory.write(at, &[shmem_team::zeroed()]);
+        };
+        let mut numbers = vec![-1i32; n_pes as usize];
+        for (number, pe) in (0..).zip(members) {
+            numbers[*pe as usize] = number;
+        }
+        let list = self.layout.lists + 2 * u64::from(id) * self.layout.list;
+        let pes: Vec<i32> = members.iter().map(|pe| *pe as i32).collect();
+        self.memory.write(list, &pes)?;
+        self.memory.write(list + self.layout.list, &numbers)?;
+        let (magic, version, size) = abi::header::<shmem_team>();
+        let base = self.memory.address();
+        self.memory.write(
+            at,
+            &[shmem_team {
+                magic,
+                version,
+                size,
+                my_pe: my_pe as i32,
+                n_pes: members.len() as i32,
+                members: base + list,
+                numbers: base + list + self.layout.list,
+                rounds,
+                counts: rounds + u64::from(abi::SHMEM_SYNC_ROUNDS * abi::SHMEM_LINE),
+                ..Zeroable::zeroed()
+            }],
+        )
     }
 
     /// Zeroes what cores count and share.
@@ -212,6 +265,9 @@ mod tests {
                 layout.cores,
                 layout.errors,
                 layout.abort,
+                layout.teams,
+                layout.lists,
+                layout.list,
                 layout.bytes,
             ] {
                 assert_eq!(offset % u64::from(abi::SHMEM_LINE), 0);

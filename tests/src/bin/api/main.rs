@@ -5,6 +5,7 @@
 mod atomics;
 mod breadth;
 mod stand;
+mod teams;
 
 use std::collections::HashMap;
 
@@ -31,6 +32,10 @@ fn run() -> anyhow::Result<()> {
         "waits" => breadth::waits(&stand)?,
         "atomics" => atomics::steps(&stand)?,
         "contend" => atomics::contend(&stand)?,
+        "teams" => teams::model(&stand)?,
+        "team_barriers" => teams::barriers(&stand)?,
+        "team_churn" => teams::churn(&stand)?,
+        "team_mistakes" => teams::mistakes(&stand)?,
         other => bail!("no scenario {other}"),
     }
     stand.end()
