@@ -9,6 +9,7 @@
 
 #include "collect.h"
 #include "many.h"
+#include "reduce.h"
 #include "strided.h"
 
 namespace shmem_impl {

@@ -178,4 +178,57 @@ SHMEM_AMO_TYPES(SHMEM_DEFINE_MANY_OF)
 SHMEM_SIZES(SHMEM_DEFINE_SIZE)
 #undef SHMEM_DEFINE_SIZE
 
+#define SHMEM_DEFINE_COLLECTIVE(NAME, TYPE)                                                                                                \
+  __aicore__ inline void shmem_##NAME##_broadcast(shmem_team_t team, __gm__ TYPE* dst, const __gm__ TYPE* src, uint64_t n, int root) {     \
+    shmem_broadcast<TYPE>(team, dst, src, n, root);                                                                                       \
+  }                                                                                                                                       \
+  __aicore__ inline void shmem_##NAME##_collect(shmem_team_t team, __gm__ TYPE* dst, const __gm__ TYPE* src, uint64_t n) {                 \
+    shmem_collect<TYPE>(team, dst, src, n);                                                                                               \
+  }                                                                                                                                       \
+  __aicore__ inline void shmem_##NAME##_fcollect(shmem_team_t team, __gm__ TYPE* dst, const __gm__ TYPE* src, uint64_t n) {                \
+    shmem_fcollect<TYPE>(team, dst, src, n);                                                                                              \
+  }                                                                                                                                       \
+  __aicore__ inline void shmem_##NAME##_alltoall(shmem_team_t team, __gm__ TYPE* dst, const __gm__ TYPE* src, uint64_t n) {                \
+    shmem_alltoall<TYPE>(team, dst, src, n);                                                                                              \
+  }                                                                                                                                       \
+  __aicore__ inline void shmem_##NAME##_alltoalls(shmem_team_t team, __gm__ TYPE* dst, const __gm__ TYPE* src, int64_t dst_stride,         \
+                                                  int64_t src_stride, uint64_t n) {                                                       \
+    shmem_alltoalls<TYPE>(team, dst, src, dst_stride, src_stride, n);                                                                     \
+  }
+SHMEM_RMA_TYPES(SHMEM_DEFINE_COLLECTIVE)
+#undef SHMEM_DEFINE_COLLECTIVE
+
+/* CALL: what follows shmem_TYPE_. */
+#define SHMEM_DEFINE_REDUCTION(NAME, TYPE, CALL)                                                                                          \
+  __aicore__ inline void shmem_##NAME##_##CALL(shmem_team_t team, __gm__ TYPE* dst, const __gm__ TYPE* src, uint64_t n) {                  \
+    shmem_##CALL<TYPE>(team, dst, src, n);                                                                                                \
+  }                                                                                                                                       \
+  __aicore__ inline void shmem_##NAME##_##CALL(shmem_team_t team, __gm__ TYPE* dst, const __gm__ TYPE* src, uint64_t n,                    \
+                                               const AscendC::LocalTensor<TYPE>& scratch) {                                               \
+    shmem_##CALL<TYPE>(team, dst, src, n, scratch);                                                                                       \
+  }
+#define SHMEM_DEFINE_ARITHMETIC(NAME, TYPE)                \
+  SHMEM_DEFINE_REDUCTION(NAME, TYPE, sum_reduce)           \
+  SHMEM_DEFINE_REDUCTION(NAME, TYPE, prod_reduce)          \
+  SHMEM_DEFINE_REDUCTION(NAME, TYPE, min_reduce)           \
+  SHMEM_DEFINE_REDUCTION(NAME, TYPE, max_reduce)           \
+  SHMEM_DEFINE_REDUCTION(NAME, TYPE, sum_reduce_scatter)   \
+  SHMEM_DEFINE_REDUCTION(NAME, TYPE, prod_reduce_scatter)  \
+  SHMEM_DEFINE_REDUCTION(NAME, TYPE, min_reduce_scatter)   \
+  SHMEM_DEFINE_REDUCTION(NAME, TYPE, max_reduce_scatter)   \
+  SHMEM_DEFINE_REDUCTION(NAME, TYPE, sum_inscan)           \
+  SHMEM_DEFINE_REDUCTION(NAME, TYPE, sum_exscan)
+#define SHMEM_DEFINE_BITS(NAME, TYPE)                      \
+  SHMEM_DEFINE_REDUCTION(NAME, TYPE, and_reduce)           \
+  SHMEM_DEFINE_REDUCTION(NAME, TYPE, or_reduce)            \
+  SHMEM_DEFINE_REDUCTION(NAME, TYPE, xor_reduce)           \
+  SHMEM_DEFINE_REDUCTION(NAME, TYPE, and_reduce_scatter)   \
+  SHMEM_DEFINE_REDUCTION(NAME, TYPE, or_reduce_scatter)    \
+  SHMEM_DEFINE_REDUCTION(NAME, TYPE, xor_reduce_scatter)
+SHMEM_VALUE_TYPES(SHMEM_DEFINE_ARITHMETIC)
+SHMEM_INTEGER_TYPES(SHMEM_DEFINE_BITS)
+#undef SHMEM_DEFINE_BITS
+#undef SHMEM_DEFINE_ARITHMETIC
+#undef SHMEM_DEFINE_REDUCTION
+
 #endif

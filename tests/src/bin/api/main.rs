@@ -4,6 +4,7 @@
 
 mod atomics;
 mod breadth;
+mod collectives;
 mod stand;
 mod teams;
 
@@ -36,6 +37,9 @@ fn run() -> anyhow::Result<()> {
         "team_barriers" => teams::barriers(&stand)?,
         "team_churn" => teams::churn(&stand)?,
         "team_mistakes" => teams::mistakes(&stand)?,
+        "collectives" => collectives::random(&stand)?,
+        "each_collective" => collectives::each(&stand)?,
+        "large_collective" => collectives::large(&stand)?,
         other => bail!("no scenario {other}"),
     }
     stand.end()
