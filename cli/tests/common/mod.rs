@@ -24,6 +24,7 @@ pub struct Ran {
     /// Exit code; -1 when a signal ended it.
     pub code: i32,
     /// Standard output.
+    #[allow(dead_code)] // shown by Debug in every test file, read in some
     pub stdout: String,
     /// Standard error.
     #[allow(dead_code)] // shown by Debug in every test file, read in some
