@@ -45,7 +45,9 @@ fn block(routine: &'static str, state: &State, at: *const c_void) -> usize {
         Some(bytes) => bytes,
         None => state::fail(
             routine,
-            &format!("argument ptr: {at:p} was not given by the symmetric heap, or is free already"),
+            &format!(
+                "argument ptr: {at:p} was not given by the symmetric heap, or is free already"
+            ),
         ),
     }
 }

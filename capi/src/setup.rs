@@ -12,7 +12,8 @@ use npushmem::config::{Mapped, Runtime};
 use npushmem::{Config, World};
 
 use crate::constants::{
-    SHMEM_MAJOR_VERSION, SHMEM_MINOR_VERSION, SHMEM_THREAD_MULTIPLE, SHMEM_THREAD_SINGLE, VENDOR_STRING,
+    SHMEM_MAJOR_VERSION, SHMEM_MINOR_VERSION, SHMEM_THREAD_MULTIPLE, SHMEM_THREAD_SINGLE,
+    VENDOR_STRING,
 };
 use crate::entry::{entry, hot};
 use crate::state::{self, State, FAILURE};
@@ -188,7 +189,9 @@ extern "C" fn ended(status: c_int, _argument: *mut c_void) {
         let _ = std::panic::catch_unwind(|| finalize(true));
     } else {
         ENDING.store(true, Ordering::Release);
-        tell_others(&format!("it exited with status {status} without shmem_finalize"));
+        tell_others(&format!(
+            "it exited with status {status} without shmem_finalize"
+        ));
     }
 }
 

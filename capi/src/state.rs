@@ -203,9 +203,7 @@ impl State {
     }
 
     /// As [`State::world`], without waiting.
-    pub(crate) fn try_world(
-        &self,
-    ) -> std::sync::TryLockResult<MutexGuard<'_, Option<World>>> {
+    pub(crate) fn try_world(&self) -> std::sync::TryLockResult<MutexGuard<'_, Option<World>>> {
         self.world.try_lock()
     }
 
@@ -220,10 +218,7 @@ impl State {
         } else {
             (bytes, align)
         };
-        match world
-            .as_ref()?
-            .alloc_aligned::<u8>(room, within as u64)
-        {
+        match world.as_ref()?.alloc_aligned::<u8>(room, within as u64) {
             Ok(buffer) if buffer.is_empty() => None,
             Ok(buffer) => {
                 let at = (self.heap.base + buffer.offset() as usize).next_multiple_of(align);
@@ -245,9 +240,7 @@ impl State {
 
     /// Bytes of the block that begins at `at`.
     pub(crate) fn heap_block(&self, at: *const u8) -> Option<usize> {
-        self.blocks()
-            .get(&(at as usize))
-            .map(|(_, bytes)| *bytes)
+        self.blocks().get(&(at as usize)).map(|(_, bytes)| *bytes)
     }
 
     fn blocks(&self) -> MutexGuard<'_, HashMap<usize, Block>> {

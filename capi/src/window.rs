@@ -45,7 +45,8 @@ impl StaticRecord {
         let bytes: &[u8; Self::BYTES] = bytes.try_into().ok()?;
         let half = |at: usize| [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
         let word = |at: usize| {
-            u64::from(u32::from_le_bytes(half(at))) | u64::from(u32::from_le_bytes(half(at + 4))) << 32
+            u64::from(u32::from_le_bytes(half(at)))
+                | u64::from(u32::from_le_bytes(half(at + 4))) << 32
         };
         Some(StaticRecord {
             pid: u32::from_le_bytes(half(0)),

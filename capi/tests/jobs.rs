@@ -170,15 +170,27 @@ fn fence_quiet_and_signals_order_what_the_standard_says() {
 fn checked_calls_name_the_routine_the_argument_and_the_range() {
     for (how, message) in [
         ("early", "shmem_long_p: the library is not initialised"),
-        ("outside", "shmem_long_p: argument pe: PE 2 is outside the job; PE numbers run from 0 to 1"),
+        (
+            "outside",
+            "shmem_long_p: argument pe: PE 2 is outside the job; PE numbers run from 0 to 1",
+        ),
         ("negative", "shmem_putmem: argument pe: PE -1"),
         ("stack", "shmem_long_p: "),
-        ("null", "shmem_putmem: argument source: a null pointer for 8 bytes"),
+        (
+            "null",
+            "shmem_putmem: argument source: a null pointer for 8 bytes",
+        ),
         ("misaligned", "shmem_int_atomic_inc: the atomic variable at"),
         ("overlap", "shmem_putmem: dest and source overlap"),
         ("free", "shmem_free: argument ptr:"),
-        ("context", "shmem_ctx_long_p: argument ctx: SHMEM_CTX_INVALID"),
-        ("unlocked", "shmem_clear_lock: argument lock: the lock is not set"),
+        (
+            "context",
+            "shmem_ctx_long_p: argument ctx: SHMEM_CTX_INVALID",
+        ),
+        (
+            "unlocked",
+            "shmem_clear_lock: argument lock: the lock is not set",
+        ),
     ] {
         ends(how, true, message);
     }
@@ -197,7 +209,11 @@ fn a_global_exit_ends_every_pe_with_its_status() {
 #[test]
 fn a_pe_that_dies_or_exits_ends_the_job_with_a_message() {
     assert_eq!(ends("killed", false, "PE 1 has ended").codes[0], 1);
-    let outcome = ends("exit", false, "it exited with status 3 without shmem_finalize");
+    let outcome = ends(
+        "exit",
+        false,
+        "it exited with status 3 without shmem_finalize",
+    );
     assert_eq!(outcome.codes, [1, 3]);
 }
 

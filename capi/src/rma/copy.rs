@@ -25,7 +25,10 @@ pub(crate) unsafe fn copy(to: *mut u8, from: *const u8, bytes: usize) {
 #[inline(always)]
 unsafe fn word<T: Copy>(to: *mut u8, from: *const u8) {
     // SAFETY: by the callers' contract.
-    unsafe { to.cast::<T>().write_unaligned(from.cast::<T>().read_unaligned()) }
+    unsafe {
+        to.cast::<T>()
+            .write_unaligned(from.cast::<T>().read_unaligned())
+    }
 }
 
 /// The first and the last `T` of a range of one to two of them.

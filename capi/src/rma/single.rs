@@ -56,7 +56,10 @@ const WIDE: usize = size_of::<LongDouble>();
 unsafe extern "C" fn wide_p(dest: *mut LongDouble, pe: c_int, value: *const LongDouble) {
     let at = target(routine!(shmem_longdouble_p), dest as usize, WIDE, pe);
     // SAFETY: the peer's instance, mapped; the value is on this thread's stack.
-    unsafe { at.cast::<LongDouble>().write_volatile(value.read_unaligned()) }
+    unsafe {
+        at.cast::<LongDouble>()
+            .write_volatile(value.read_unaligned())
+    }
 }
 
 unsafe extern "C" fn wide_ctx_p(
@@ -69,7 +72,8 @@ unsafe extern "C" fn wide_ctx_p(
     // SAFETY: the caller's context; the rest as above.
     unsafe {
         let at = ctx_target(routine, ctx, dest as usize, WIDE, pe);
-        at.cast::<LongDouble>().write_volatile(value.read_unaligned());
+        at.cast::<LongDouble>()
+            .write_volatile(value.read_unaligned());
     }
 }
 

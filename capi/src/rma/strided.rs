@@ -45,7 +45,10 @@ unsafe fn elements<T: Copy>(mut to: *mut u8, mut from: *const u8, pattern: Patte
     let size = size_of::<T>() as isize;
     for _ in 0..pattern.count {
         // SAFETY: an element of the caller's arrays.
-        unsafe { to.cast::<T>().write_unaligned(from.cast::<T>().read_unaligned()) };
+        unsafe {
+            to.cast::<T>()
+                .write_unaligned(from.cast::<T>().read_unaligned())
+        };
         to = to.wrapping_offset(pattern.dst.wrapping_mul(size));
         from = from.wrapping_offset(pattern.sst.wrapping_mul(size));
     }
