@@ -229,6 +229,24 @@ fn pes_die_with_a_launcher_that_is_killed() {
     }
 }
 
+#[test]
+fn what_pes_started_dies_with_a_launcher_that_is_killed() {
+    let script = "sleep 600 & echo $!; wait";
+    let mut command = npushmem(&["run", "-n", "2", "--", "sh", "-c", script]);
+    command.stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut launcher = command.spawn().unwrap();
+    let lines = BufReader::new(launcher.stdout.take().unwrap()).lines();
+    let pids: Vec<String> = lines
+        .take(2)
+        .map(|line| line.unwrap().split(' ').nth(1).unwrap().to_owned())
+        .collect();
+    launcher.kill().unwrap();
+    launcher.wait().unwrap();
+    for pid in pids {
+        assert!(gone(&pid), "process {pid} of a PE is left");
+    }
+}
+
 /// The blocked signals in the status of a process that a shell, which clears them, did not start.
 fn blocked_signals(ran: &common::Ran) -> String {
     let line = ran.stdout.lines().find(|line| line.contains("SigBlk:"));

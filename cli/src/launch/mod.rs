@@ -2,8 +2,10 @@
 //!
 //! Behind `npushmem run` and `npushmem gnn`. It serves the job's TCP store (the library's) and hands out the job token; it takes no part in
 //! any transfer. It signals only processes that it started: each PE is the leader of a process group of its own, and is signalled before it
-//! is reaped, so that a recycled process id can never be meant. PEs die with the launcher (PR_SET_PDEATHSIG).
+//! is reaped, so that a recycled process id can never be meant. PEs die with the launcher (PR_SET_PDEATHSIG), and what they started with them
+//! (guard.rs).
 
+mod guard;
 mod input;
 mod output;
 mod signals;
@@ -20,6 +22,7 @@ use npushmem::bootstrap::store::{ServeError, Server};
 use rustix::process::Signal;
 use thiserror::Error;
 
+use guard::Guard;
 pub use input::Input;
 use output::Output;
 use signals::Signals;
@@ -197,13 +200,17 @@ pub fn run_while<T>(job: &Job, show: impl FnOnce() -> T) -> Result<(), LaunchErr
         what: "/dev/urandom",
         source,
     })?;
+    let guard = Guard::start().map_err(|source| LaunchError::System {
+        what: "a process that ends what PEs leave",
+        source,
+    })?;
     let server = Server::bind("127.0.0.1:0", job.pes, token.as_bytes())?;
     let output = Output::default();
-    let mut watch = Watch::new(job, &server, &signals);
+    let mut watch = Watch::new(job, &server, &signals, &guard);
     let mut sinks = Vec::new();
     for pe in 0..job.pes {
         // A failure here drops the watch, which ends the PEs already started.
-        let started = start(job, pe, &server, &token, signals.before())?;
+        let started = start(job, pe, &server, &token, signals.before(), &guard)?;
         let (child, stdin) = output.attach(started, pe, job.prefix.as_deref())?;
         sinks.extend(stdin);
         watch.add(Pe::new(pe, child)?);
@@ -226,6 +233,7 @@ fn start(
     server: &Server,
     token: &str,
     signals: libc::sigset_t,
+    guard: &Guard,
 ) -> Result<std::process::Child, LaunchError> {
     let mut command = Command::new(&job.program);
     command
@@ -247,10 +255,13 @@ fn start(
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
     }
     let launcher = rustix::process::getpid();
+    let guard = guard.descriptor();
     // SAFETY: between fork and exec only system calls are made; nothing allocates or takes a lock.
     unsafe {
         command.pre_exec(move || {
             rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+            // The PE leads its group by now.
+            guard::tell(guard, libc::getpid());
             // What the launcher blocks for itself a PE must hear, or SIGTERM could not end it.
             if libc::sigprocmask(libc::SIG_SETMASK, &signals, std::ptr::null_mut()) != 0 {
                 return Err(std::io::Error::last_os_error());

@@ -8,6 +8,7 @@ use npushmem::bootstrap::store::Server;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::process::{kill_process_group, pidfd_open, Pid, PidfdFlags, Signal};
 
+use super::guard::Guard;
 use super::signals::Signals;
 use super::{End, Job, LaunchError};
 
@@ -49,8 +50,9 @@ impl Pe {
     }
 
     /// The PE has ended (or is ended now): ends what it left in its group, reaps it and says how it ended.
-    fn reap(&mut self) -> End {
+    fn reap(&mut self, guard: &Guard) -> End {
         self.signal(Signal::KILL);
+        guard.forget(self.group.as_raw_nonzero().get());
         match self.child.wait() {
             Ok(status) => match (
                 status.code(),
@@ -77,6 +79,7 @@ pub struct Watch<'a> {
     job: &'a Job,
     server: &'a Server,
     signals: &'a Signals,
+    guard: &'a Guard,
     running: Vec<Pe>,
     ending: Option<Ending>,
     timeout: Option<Instant>,
@@ -85,7 +88,7 @@ pub struct Watch<'a> {
 
 impl<'a> Watch<'a> {
     /// A watch without PEs; the job's time begins.
-    pub fn new(job: &'a Job, server: &'a Server, signals: &'a Signals) -> Self {
+    pub fn new(job: &'a Job, server: &'a Server, signals: &'a Signals, guard: &'a Guard) -> Self {
         let timeout = job
             .timeout
             .and_then(|timeout| Instant::now().checked_add(timeout));
@@ -93,6 +96,7 @@ impl<'a> Watch<'a> {
             job,
             server,
             signals,
+            guard,
             running: Vec::new(),
             ending: None,
             timeout,
@@ -181,7 +185,7 @@ impl<'a> Watch<'a> {
         let mut failures = Vec::new();
         for index in ended.into_iter().rev() {
             let mut pe = self.running.remove(index);
-            let end = pe.reap();
+            let end = pe.reap(self.guard);
             if end.success() {
                 self.server.declare_done(pe.number);
             } else {
@@ -242,7 +246,7 @@ impl<'a> Watch<'a> {
 impl Drop for Watch<'_> {
     fn drop(&mut self) {
         for pe in &mut self.running {
-            pe.reap();
+            pe.reap(self.guard);
         }
     }
 }
