@@ -112,6 +112,7 @@ fn a_lock_by_compare_swap_protects_a_counter() {
     for (domain, job) in [
         ("nic, mapped", lock().arg("engine", "mapped")),
         ("nic, roce", lock().arg("engine", "roce")),
+        ("nic, both", lock().arg("engine", "both")),
         ("core", on_cores(lock())),
     ] {
         let outcome = job.run().ok();

@@ -1,11 +1,7 @@
 //! A job of one PE on the emulated NPU, from init to finalize, in the test's own process; hence a single test.
 
 use npushmem::{Args, Config, Error, World};
-
-/// The test kernels, compiled by build.rs.
-mod kernels {
-    include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
-}
+use npushmem_tests::kernels;
 
 fn config() -> Config {
     let mut config = Config::defaults();

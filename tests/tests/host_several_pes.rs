@@ -9,11 +9,7 @@ use std::time::{Duration, Instant};
 
 use npushmem::bootstrap::store::Server;
 use npushmem::{Args, Error, World};
-
-/// The test kernels, compiled by build.rs.
-mod kernels {
-    include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
-}
+use npushmem_tests::kernels;
 
 /// The variable that makes this program a PE.
 const SCENARIO: &str = "NPUSIM_TEST_SCENARIO";
