@@ -57,7 +57,7 @@ pub enum Error {
         kernel: String,
         /// The runtime's error.
         #[source]
-        source: AclError,
+        source: Box<AclError>,
         /// What the kernel had recorded before.
         record: Option<Box<DeviceError>>,
     },

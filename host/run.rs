@@ -196,7 +196,7 @@ impl Runner {
             (Outcome::Failed(source), _, record) if aborted.is_none() => Error::Kernel {
                 pe,
                 kernel,
-                source,
+                source: Box::new(source),
                 record,
             },
             (_, Some(Death { pe: None, reason }), _) => Error::StoreGone { pe, reason, kernel },
