@@ -73,13 +73,21 @@ fn check_slowly(routine: &'static str, at: usize, count: usize, size: usize) {
     }
     state::check_symmetric(state, routine, at, count * size);
     if count > 0 && at % size != 0 {
-        state::fail(routine, &format!("the variable at {at:#x} is not aligned to its size, {size} bytes"));
+        state::fail(
+            routine,
+            &format!("the variable at {at:#x} is not aligned to its size, {size} bytes"),
+        );
     }
 }
 
 /// Waits for one variable; returns the value that satisfied.
 #[inline(always)]
-unsafe fn wait_one<T: Copy + PartialOrd>(routine: &'static str, ivar: *mut T, cmp: c_int, value: T) -> T {
+unsafe fn wait_one<T: Copy + PartialOrd>(
+    routine: &'static str,
+    ivar: *mut T,
+    cmp: c_int,
+    value: T,
+) -> T {
     check(routine, ivar, 1);
     // SAFETY: the C caller's variable.
     let mut seen = unsafe { load(ivar) };
@@ -120,7 +128,14 @@ impl<T: Copy + PartialOrd> Vars<T> {
     #[inline]
     fn satisfied(&self, i: usize) -> bool {
         // SAFETY: the C caller's arrays of `count` elements.
-        unsafe { holds(self.routine, load(self.ivars.add(i)), self.cmp, *self.values.add(i * self.step)) }
+        unsafe {
+            holds(
+                self.routine,
+                load(self.ivars.add(i)),
+                self.cmp,
+                *self.values.add(i * self.step),
+            )
+        }
     }
 
     fn is_empty(&self) -> bool {
@@ -136,7 +151,9 @@ impl<T: Copy + PartialOrd> Vars<T> {
             return NONE;
         }
         let begin = TURN.load(Ordering::Relaxed) % self.count;
-        let found = (begin..self.count).chain(0..begin).find(|&i| self.included(i) && self.satisfied(i));
+        let found = (begin..self.count)
+            .chain(0..begin)
+            .find(|&i| self.included(i) && self.satisfied(i));
         match found {
             Some(i) => {
                 TURN.store(i + 1, Ordering::Relaxed);
@@ -192,12 +209,28 @@ impl<T: Copy + PartialOrd> Vars<T> {
 }
 
 /// The set that a routine's arguments describe, checked.
-fn vars<T>(routine: &'static str, ivars: *mut T, count: usize, status: *const c_int, cmp: c_int, values: *const T, step: usize) -> Vars<T> {
+fn vars<T>(
+    routine: &'static str,
+    ivars: *mut T,
+    count: usize,
+    status: *const c_int,
+    cmp: c_int,
+    values: *const T,
+    step: usize,
+) -> Vars<T> {
     check(routine, ivars, count);
     if state::debugging() && count > 0 && (ivars.is_null() || values.is_null()) {
         state::fail(routine, "a null pointer where an array is wanted");
     }
-    Vars { routine, ivars, count, status, cmp, values, step }
+    Vars {
+        routine,
+        ivars,
+        count,
+        status,
+        cmp,
+        values,
+        step,
+    }
 }
 
 macro_rules! waits {

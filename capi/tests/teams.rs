@@ -29,7 +29,12 @@ fn strided(team: &[i32], start: i32, stride: i32, size: i32) -> Option<Vec<i32>>
         return None;
     }
     (0..size)
-        .map(|i| usize::try_from(start + i * stride).ok().and_then(|at| team.get(at)).copied())
+        .map(|i| {
+            usize::try_from(start + i * stride)
+                .ok()
+                .and_then(|at| team.get(at))
+                .copied()
+        })
         .collect()
 }
 
@@ -37,7 +42,12 @@ fn strided(team: &[i32], start: i32, stride: i32, size: i32) -> Option<Vec<i32>>
 fn row_and_column(team: &[i32], xrange: i32, member: usize) -> (Vec<i32>, Vec<i32>) {
     let xrange = (xrange as usize).min(team.len());
     let at = |i: usize| (i % xrange, i / xrange);
-    let pick = |keep: &dyn Fn(usize) -> bool| (0..team.len()).filter(|&i| keep(i)).map(|i| team[i]).collect();
+    let pick = |keep: &dyn Fn(usize) -> bool| {
+        (0..team.len())
+            .filter(|&i| keep(i))
+            .map(|i| team[i])
+            .collect()
+    };
     let (x, y) = at(member);
     (pick(&|i| at(i).1 == y), pick(&|i| at(i).0 == x))
 }
@@ -51,7 +61,8 @@ enum Split {
 
 fn split() -> impl Strategy<Value = Split> {
     prop_oneof![
-        (-2i32..12, -4i32..5, -1i32..10).prop_map(|(start, stride, size)| Split::Strided(start, stride, size)),
+        (-2i32..12, -4i32..5, -1i32..10)
+            .prop_map(|(start, stride, size)| Split::Strided(start, stride, size)),
         (1i32..9, 0usize..64).prop_map(|(x, member)| Split::Row(x, member)),
         (1i32..9, 0usize..64).prop_map(|(x, member)| Split::Column(x, member)),
     ]
@@ -106,7 +117,11 @@ fn the_slot_of_a_destroyed_team_is_free_when_all_members_have_left_it() {
     slots.settle(free, &[2]);
     slots.leave(2, 41, vec![line.as_ptr().cast()]);
     let (free, ceiling, more) = slots.offer();
-    assert_eq!((free.lowest(), ceiling, more), (Some([3]), 41, true), "a member has not left yet");
+    assert_eq!(
+        (free.lowest(), ceiling, more),
+        (Some([3]), 41, true),
+        "a member has not left yet"
+    );
     slots.settle(free, &[]);
     line.store(41, Ordering::Release);
     let (free, ceiling, more) = slots.offer();

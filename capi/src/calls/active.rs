@@ -9,17 +9,33 @@ use crate::collectives::ops::{operation, And, Max, Min, Operation, Or, Prod, Sum
 use crate::collectives::reduce;
 use crate::entry::{entry, name};
 use crate::state::{self, State};
-use crate::table::{for_each_collective_size, for_each_to_all_arith_type, for_each_to_all_bitwise_type, for_each_to_all_minmax_type};
+use crate::table::{
+    for_each_collective_size, for_each_to_all_arith_type, for_each_to_all_bitwise_type,
+    for_each_to_all_minmax_type,
+};
 use crate::teams::shape::Shape;
 use crate::teams::{self, Team};
 use std::ffi::{c_int, c_long, c_void};
 
 /// Runs `body` on the team of an active set; a set that is none, or that this PE is not in, ends the job.
-fn on_set<R>(routine: &'static str, start: c_int, log_stride: c_int, size: c_int, body: impl FnOnce(&Team, &State) -> R) -> R {
+fn on_set<R>(
+    routine: &'static str,
+    start: c_int,
+    log_stride: c_int,
+    size: c_int,
+    body: impl FnOnce(&Team, &State) -> R,
+) -> R {
     let teams = teams::require(routine);
     let state = teams.state();
-    let stride = u32::try_from(log_stride).ok().and_then(|log| 1i32.checked_shl(log)).unwrap_or(0);
-    let set = if stride > 0 { Shape::world(state.n_pes).strided(start, stride, size) } else { None };
+    let stride = u32::try_from(log_stride)
+        .ok()
+        .and_then(|log| 1i32.checked_shl(log))
+        .unwrap_or(0);
+    let set = if stride > 0 {
+        Shape::world(state.n_pes).strided(start, stride, size)
+    } else {
+        None
+    };
     match set {
         Some(set) if set.member(state.my_pe).is_some() => teams.with_active_set(set, |team| body(team, state)),
         Some(_) => state::fail(
@@ -116,13 +132,31 @@ struct Reduction {
 ///
 /// # Safety
 /// As [`reduce::reduce`].
-unsafe fn to_all(Reduction { routine, operation, dest, src, count, set: [start, log_stride, size] }: Reduction) {
+unsafe fn to_all(
+    Reduction {
+        routine,
+        operation,
+        dest,
+        src,
+        count,
+        set: [start, log_stride, size],
+    }: Reduction,
+) {
     let Ok(count) = usize::try_from(count) else {
         state::fail(routine, &format!("argument nreduce: {count} is negative"));
     };
     on_set(routine, start, log_stride, size, |team, state| {
         let bytes = count * operation.element;
-        check(routine, &Buffers { dest, dest_bytes: bytes, src, src_bytes: bytes, in_place: true });
+        check(
+            routine,
+            &Buffers {
+                dest,
+                dest_bytes: bytes,
+                src,
+                src_bytes: bytes,
+                in_place: true,
+            },
+        );
         // SAFETY: the caller's contract.
         unsafe { reduce::reduce(&team.group, state, operation, dest, src, count) };
     });

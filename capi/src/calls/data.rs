@@ -10,40 +10,139 @@ use crate::{state, teams};
 use std::ffi::{c_int, c_void};
 
 /// One routine's call for all types, sizes in bytes.
-type Move = unsafe fn(routine: &'static str, team: usize, dest: *mut u8, src: *const u8, bytes: usize) -> c_int;
+type Move = unsafe fn(
+    routine: &'static str,
+    team: usize,
+    dest: *mut u8,
+    src: *const u8,
+    bytes: usize,
+) -> c_int;
 
-unsafe fn broadcast(routine: &'static str, team: usize, dest: *mut u8, src: *const u8, bytes: usize, root: c_int) -> c_int {
-    let Some(team) = teams::find(routine, team) else { return FAILED };
+unsafe fn broadcast(
+    routine: &'static str,
+    team: usize,
+    dest: *mut u8,
+    src: *const u8,
+    bytes: usize,
+    root: c_int,
+) -> c_int {
+    let Some(team) = teams::find(routine, team) else {
+        return FAILED;
+    };
     check_root(routine, root, team.group.size());
-    check(routine, &Buffers { dest, dest_bytes: bytes, src, src_bytes: bytes, in_place: true });
+    check(
+        routine,
+        &Buffers {
+            dest,
+            dest_bytes: bytes,
+            src,
+            src_bytes: bytes,
+            in_place: true,
+        },
+    );
     let memory = teams::require(routine).state();
     // SAFETY: the standard's contract, which the C caller keeps.
     unsafe { data::broadcast(&team.group, memory, dest, src, bytes, root as usize, true) };
     0
 }
 
-unsafe fn fcollect(routine: &'static str, team: usize, dest: *mut u8, src: *const u8, bytes: usize) -> c_int {
-    let Some(team) = teams::find(routine, team) else { return FAILED };
-    check(routine, &Buffers { dest, dest_bytes: bytes * team.group.size(), src, src_bytes: bytes, in_place: false });
+unsafe fn fcollect(
+    routine: &'static str,
+    team: usize,
+    dest: *mut u8,
+    src: *const u8,
+    bytes: usize,
+) -> c_int {
+    let Some(team) = teams::find(routine, team) else {
+        return FAILED;
+    };
+    check(
+        routine,
+        &Buffers {
+            dest,
+            dest_bytes: bytes * team.group.size(),
+            src,
+            src_bytes: bytes,
+            in_place: false,
+        },
+    );
     // SAFETY: as in `broadcast`.
-    unsafe { data::fcollect(&team.group, teams::require(routine).state(), dest, src, bytes) };
+    unsafe {
+        data::fcollect(
+            &team.group,
+            teams::require(routine).state(),
+            dest,
+            src,
+            bytes,
+        )
+    };
     0
 }
 
-unsafe fn collect(routine: &'static str, team: usize, dest: *mut u8, src: *const u8, bytes: usize) -> c_int {
-    let Some(team) = teams::find(routine, team) else { return FAILED };
-    check(routine, &Buffers { dest, dest_bytes: bytes, src, src_bytes: bytes, in_place: false });
+unsafe fn collect(
+    routine: &'static str,
+    team: usize,
+    dest: *mut u8,
+    src: *const u8,
+    bytes: usize,
+) -> c_int {
+    let Some(team) = teams::find(routine, team) else {
+        return FAILED;
+    };
+    check(
+        routine,
+        &Buffers {
+            dest,
+            dest_bytes: bytes,
+            src,
+            src_bytes: bytes,
+            in_place: false,
+        },
+    );
     // SAFETY: as in `broadcast`.
-    unsafe { data::collect(&team.group, teams::require(routine).state(), dest, src, bytes) };
+    unsafe {
+        data::collect(
+            &team.group,
+            teams::require(routine).state(),
+            dest,
+            src,
+            bytes,
+        )
+    };
     0
 }
 
-unsafe fn alltoall(routine: &'static str, team: usize, dest: *mut u8, src: *const u8, bytes: usize) -> c_int {
-    let Some(team) = teams::find(routine, team) else { return FAILED };
+unsafe fn alltoall(
+    routine: &'static str,
+    team: usize,
+    dest: *mut u8,
+    src: *const u8,
+    bytes: usize,
+) -> c_int {
+    let Some(team) = teams::find(routine, team) else {
+        return FAILED;
+    };
     let total = bytes * team.group.size();
-    check(routine, &Buffers { dest, dest_bytes: total, src, src_bytes: total, in_place: false });
+    check(
+        routine,
+        &Buffers {
+            dest,
+            dest_bytes: total,
+            src,
+            src_bytes: total,
+            in_place: false,
+        },
+    );
     // SAFETY: as in `broadcast`.
-    unsafe { data::alltoall(&team.group, teams::require(routine).state(), dest, src, bytes) };
+    unsafe {
+        data::alltoall(
+            &team.group,
+            teams::require(routine).state(),
+            dest,
+            src,
+            bytes,
+        )
+    };
     0
 }
 
@@ -57,14 +156,34 @@ pub(super) fn strides(
     size: usize,
 ) -> Strides {
     if dest.1 < 1 || src.1 < 1 {
-        state::fail(routine, &format!("strides dst {} and sst {} must be 1 at least", dest.1, src.1));
+        state::fail(
+            routine,
+            &format!(
+                "strides dst {} and sst {} must be 1 at least",
+                dest.1, src.1
+            ),
+        );
     }
     let extent = |stride: isize| match count * size {
         0 => 0,
         n => ((n - 1) * stride as usize + 1) * element,
     };
-    check(routine, &Buffers { dest: dest.0, dest_bytes: extent(dest.1), src: src.0, src_bytes: extent(src.1), in_place: false });
-    Strides { dest: dest.1 as usize, src: src.1 as usize, element, count }
+    check(
+        routine,
+        &Buffers {
+            dest: dest.0,
+            dest_bytes: extent(dest.1),
+            src: src.0,
+            src_bytes: extent(src.1),
+            in_place: false,
+        },
+    );
+    Strides {
+        dest: dest.1 as usize,
+        src: src.1 as usize,
+        element,
+        count,
+    }
 }
 
 unsafe fn alltoalls(
@@ -75,10 +194,20 @@ unsafe fn alltoalls(
     element: usize,
     count: usize,
 ) -> c_int {
-    let Some(team) = teams::find(routine, team) else { return FAILED };
+    let Some(team) = teams::find(routine, team) else {
+        return FAILED;
+    };
     let strides = strides(routine, dest, src, element, count, team.group.size());
     // SAFETY: as in `broadcast`.
-    unsafe { data::alltoalls(&team.group, teams::require(routine).state(), dest.0, src.0, strides) };
+    unsafe {
+        data::alltoalls(
+            &team.group,
+            teams::require(routine).state(),
+            dest.0,
+            src.0,
+            strides,
+        )
+    };
     0
 }
 

@@ -45,7 +45,11 @@ fn check_slowly(routine: &'static str, buffers: &Buffers) {
                 "dest [{dest:#x}, {:#x}) and source [{src:#x}, {:#x}) overlap{}",
                 dest + buffers.dest_bytes,
                 src + buffers.src_bytes,
-                if buffers.in_place { "; they may be the same array, or must lie apart" } else { "" }
+                if buffers.in_place {
+                    "; they may be the same array, or must lie apart"
+                } else {
+                    ""
+                }
             ),
         );
     }
@@ -57,7 +61,10 @@ fn check_root(routine: &'static str, root: c_int, size: usize) {
     if !(0..size as c_int).contains(&root) {
         state::fail(
             routine,
-            &format!("argument PE_root: {root} is no member; members run from 0 to {}", size - 1),
+            &format!(
+                "argument PE_root: {root} is no member; members run from 0 to {}",
+                size - 1
+            ),
         );
     }
 }

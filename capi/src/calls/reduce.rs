@@ -6,17 +6,46 @@ use super::{check, Buffers, FAILED};
 use crate::collectives::ops::{operation, And, Max, Min, Operation, Or, Prod, Sum, Xor};
 use crate::collectives::reduce;
 use crate::entry::{entry, name};
-use crate::table::{for_each_reduce_arith_type, for_each_reduce_bitwise_type, for_each_reduce_minmax_type};
+use crate::table::{
+    for_each_reduce_arith_type, for_each_reduce_bitwise_type, for_each_reduce_minmax_type,
+};
 use crate::teams;
 use std::ffi::c_int;
 
 /// A reduction for all types.
-unsafe fn reducing(routine: &'static str, operation: Operation, team: usize, dest: *mut u8, src: *const u8, count: usize) -> c_int {
-    let Some(team) = teams::find(routine, team) else { return FAILED };
+unsafe fn reducing(
+    routine: &'static str,
+    operation: Operation,
+    team: usize,
+    dest: *mut u8,
+    src: *const u8,
+    count: usize,
+) -> c_int {
+    let Some(team) = teams::find(routine, team) else {
+        return FAILED;
+    };
     let bytes = count * operation.element;
-    check(routine, &Buffers { dest, dest_bytes: bytes, src, src_bytes: bytes, in_place: true });
+    check(
+        routine,
+        &Buffers {
+            dest,
+            dest_bytes: bytes,
+            src,
+            src_bytes: bytes,
+            in_place: true,
+        },
+    );
     // SAFETY: the standard's contract, which the C caller keeps.
-    unsafe { reduce::reduce(&team.group, teams::require(routine).state(), operation, dest, src, count) };
+    unsafe {
+        reduce::reduce(
+            &team.group,
+            teams::require(routine).state(),
+            operation,
+            dest,
+            src,
+            count,
+        )
+    };
     0
 }
 
@@ -30,11 +59,32 @@ unsafe fn scanning(
     src: *const u8,
     count: usize,
 ) -> c_int {
-    let Some(team) = teams::find(routine, team) else { return FAILED };
+    let Some(team) = teams::find(routine, team) else {
+        return FAILED;
+    };
     let bytes = count * operation.element;
-    check(routine, &Buffers { dest, dest_bytes: bytes, src, src_bytes: bytes, in_place: true });
+    check(
+        routine,
+        &Buffers {
+            dest,
+            dest_bytes: bytes,
+            src,
+            src_bytes: bytes,
+            in_place: true,
+        },
+    );
     // SAFETY: as in `reducing`.
-    unsafe { reduce::scan(&team.group, teams::require(routine).state(), operation, dest, src, count, inclusive) };
+    unsafe {
+        reduce::scan(
+            &team.group,
+            teams::require(routine).state(),
+            operation,
+            dest,
+            src,
+            count,
+            inclusive,
+        )
+    };
     0
 }
 

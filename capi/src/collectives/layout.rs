@@ -11,7 +11,7 @@ pub(crate) const UNIT: usize = 128;
 /// Units of a control page.
 const UNITS: usize = 32;
 /// Bytes of a control page.
-const CONTROL: usize = UNIT * UNITS;
+pub(crate) const CONTROL: usize = UNIT * UNITS;
 /// Operations that a member can have published before the others have finished the first of them.
 pub(crate) const RING: usize = 8;
 /// Largest contribution of a member that goes through its staging buffer, in bytes; larger ones are read where they are.

@@ -112,7 +112,8 @@ unsafe fn reduce_whole(
         let offset = begin * element;
         // SAFETY: all members have their elements ready and change nothing until this PE has finished.
         unsafe {
-            let source = |member: usize| memory.peer(src, group.pe(member)).add(offset).cast_const();
+            let source =
+                |member: usize| memory.peer(src, group.pe(member)).add(offset).cast_const();
             let to = dest.add(offset);
             (operation.combine)(to, source(0), source(1), n);
             for member in 2..group.size() {

@@ -66,7 +66,9 @@ impl ActiveSets {
 
     /// Tells PE `pe`. The line's last message must have been answered.
     fn send(&self, state: &State, pe: i32, line: Line, words: [u64; WORDS]) {
-        let at = state.sync_area(pe).wrapping_add(pair_line(state.my_pe as usize, line as usize));
+        let at = state
+            .sync_area(pe)
+            .wrapping_add(pair_line(state.my_pe as usize, line as usize));
         let count = Self::count(&self.pairs[pe as usize].sent, line);
         // SAFETY: this PE's line in the area of PE `pe`, which has read what was in it.
         unsafe {
@@ -77,7 +79,9 @@ impl ActiveSets {
 
     /// Hears from PE `pe`.
     fn receive(&self, state: &State, pe: i32, line: Line) -> [u64; WORDS] {
-        let at = state.sync_area(state.my_pe).wrapping_add(pair_line(pe as usize, line as usize));
+        let at = state
+            .sync_area(state.my_pe)
+            .wrapping_add(pair_line(pe as usize, line as usize));
         let count = Self::count(&self.pairs[pe as usize].received, line);
         // SAFETY: a line of this PE's own area.
         let arrived = unsafe { number(at) };
@@ -91,10 +95,15 @@ impl ActiveSets {
         if pe == state.my_pe {
             return;
         }
-        let line = |of: i32, writer: i32| state.sync_area(of).wrapping_add(pair_line(writer as usize, Line::Meet as usize));
+        let line = |of: i32, writer: i32| {
+            state
+                .sync_area(of)
+                .wrapping_add(pair_line(writer as usize, Line::Meet as usize))
+        };
         let count = Self::count(&self.pairs[pe as usize].sent, Line::Meet);
         // SAFETY: lines of mapped areas; in each, one PE writes.
-        let (theirs, mine) = unsafe { (number(line(pe, state.my_pe)), number(line(state.my_pe, pe))) };
+        let (theirs, mine) =
+            unsafe { (number(line(pe, state.my_pe)), number(line(state.my_pe, pe))) };
         theirs.store(count, Ordering::Release);
         wait::until(|| mine.load(Ordering::Acquire) >= count);
     }
@@ -102,7 +111,11 @@ impl ActiveSets {
 
 impl Teams {
     /// Runs `body` with the team of an active set, of which this PE is a member.
-    pub(crate) fn with_active_set<R>(&'static self, shape: Shape, body: impl FnOnce(&Team) -> R) -> R {
+    pub(crate) fn with_active_set<R>(
+        &'static self,
+        shape: Shape,
+        body: impl FnOnce(&Team) -> R,
+    ) -> R {
         if shape == Shape::world(self.state.n_pes) {
             return body(&self.world);
         }
@@ -124,7 +137,9 @@ impl Teams {
         };
         match kept {
             Some(team) => {
-                self.active.last.store(std::ptr::from_ref(team).cast_mut(), Ordering::Release);
+                self.active
+                    .last
+                    .store(std::ptr::from_ref(team).cast_mut(), Ordering::Release);
                 body(team)
             }
             None => {
@@ -139,15 +154,23 @@ impl Teams {
     }
 
     fn known(&self) -> std::sync::MutexGuard<'_, HashMap<Shape, Option<&'static Team>>> {
-        self.active.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.active
+            .known
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Agrees on a slot with the members of `shape`: a free one if there is one and the set may `keep` it, else the shared one.
     fn agree_on_set(&self, shape: Shape, keep: bool) -> Team {
         let (state, sets) = (self.state, &self.active);
         let (offer, ceiling, _) = self.slots().offer();
-        let enough = keep && offer.0.iter().map(|word| word.count_ones()).sum::<u32>() > LEFT_TO_TEAMS;
-        let mine = if enough { [offer.0[0], offer.0[1], ceiling, 0] } else { [0, 0, ceiling, 0] };
+        let enough =
+            keep && offer.0.iter().map(|word| word.count_ones()).sum::<u32>() > LEFT_TO_TEAMS;
+        let mine = if enough {
+            [offer.0[0], offer.0[1], ceiling, 0]
+        } else {
+            [0, 0, ceiling, 0]
+        };
         let root = shape.pe(0);
         let [slot, start, ..] = if state.my_pe == root {
             let members = || (1..shape.size).map(|member| shape.pe(member));
@@ -169,7 +192,13 @@ impl Teams {
         };
         let slot = slot as usize;
         self.slots().settle(offer, &[slot]);
-        let group = super::group(state, shape, slot, start, self.cores).expect("this PE is a member");
-        Team { shape, group, contexts: 0, slot }
+        let group =
+            super::group(state, shape, slot, start, self.cores).expect("this PE is a member");
+        Team {
+            shape,
+            group,
+            contexts: 0,
+            slot,
+        }
     }
 }

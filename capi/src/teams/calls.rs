@@ -35,7 +35,10 @@ unsafe fn contexts(config: *const Config, mask: c_long) -> c_int {
 /// `at` is the caller's variable.
 unsafe fn give(routine: &'static str, at: *mut usize, team: Option<&Team>) {
     if at.is_null() {
-        state::fail(routine, "the argument for the new team's handle is a null pointer");
+        state::fail(
+            routine,
+            "the argument for the new team's handle is a null pointer",
+        );
     }
     let handle = team.map_or(handle::TEAM_INVALID, |team| team.handle(require(routine)));
     // SAFETY: the caller's contract.

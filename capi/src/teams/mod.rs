@@ -11,7 +11,7 @@ pub(crate) mod shape;
 pub(crate) mod slots;
 
 use crate::collectives::group::{Group, Kind, Memory, Mismatch};
-use crate::collectives::layout::{Slot, SLOT};
+use crate::collectives::layout::{Slot, CONTROL, SLOT};
 use crate::constants::handle;
 use crate::state::{self, State};
 use crate::wait;
@@ -74,6 +74,7 @@ static TEAMS: AtomicPtr<Teams> = AtomicPtr::new(std::ptr::null_mut());
 /// function of this module.
 pub(crate) fn start(state: &'static State) {
     wait::configure(state.n_pes as usize, None);
+    require_zero(state);
     let cores = wait::cores();
     let all = Shape::world(state.n_pes);
     let predefined = |slot| Team {
@@ -92,6 +93,27 @@ pub(crate) fn start(state: &'static State) {
         live: Mutex::new(Vec::new()),
     };
     TEAMS.store(Box::into_raw(Box::new(teams)), Ordering::Release);
+}
+
+/// Ends the job when this PE's lines are not zero: what is in them would pass for the numbers of operations that others have done, and barriers
+/// would let everybody through. Looks at the predefined teams only, so as not to touch pages that may never be used.
+fn require_zero(state: &State) {
+    for slot in 0..PREDEFINED {
+        let control = state
+            .sync_area(state.my_pe)
+            .wrapping_add(slot * SLOT)
+            .cast::<u64>();
+        for word in 0..CONTROL / size_of::<u64>() {
+            // SAFETY: this PE's own area, which no PE uses yet.
+            let found = unsafe { control.add(word).read_volatile() };
+            if found != 0 {
+                state::fail(
+                    "shmem_init",
+                    &format!("the area of collectives is not zero: word {word} of slot {slot} holds {found:#x}; please report it"),
+                );
+            }
+        }
+    }
 }
 
 /// Ends what [`start`] began. Called by finalize, after its last barrier.
@@ -143,7 +165,8 @@ impl Memory for State {
     #[inline(always)]
     unsafe fn peer(&self, addr: *const u8, pe: usize) -> *mut u8 {
         // SAFETY: there is one distance for each PE.
-        addr.wrapping_offset(unsafe { *self.delta.get_unchecked(pe) }).cast_mut()
+        addr.wrapping_offset(unsafe { *self.delta.get_unchecked(pe) })
+            .cast_mut()
     }
 }
 
@@ -209,13 +232,22 @@ impl Teams {
 
     /// Makes teams from `parent`, in slots that all its members agree on: for each shape one, `None` where this PE is not a member. The outer
     /// `None`: no slot is free. Collective over `parent`.
-    fn split<const N: usize>(&self, parent: &Team, new: [(Shape, c_int); N]) -> Option<[Option<&'static Team>; N]> {
+    fn split<const N: usize>(
+        &self,
+        parent: &Team,
+        new: [(Shape, c_int); N],
+    ) -> Option<[Option<&'static Team>; N]> {
         let mine: [bool; N] = std::array::from_fn(|i| new[i].0.member(self.state.my_pe).is_some());
         let (slots, start) = self.agree(&parent.group, mine)?;
         Some(std::array::from_fn(|i| {
             let (shape, contexts) = new[i];
             let group = group(self.state, shape, slots[i], start, self.cores)?;
-            let team: &'static Team = Box::leak(Box::new(Team { shape, group, contexts, slot: slots[i] }));
+            let team: &'static Team = Box::leak(Box::new(Team {
+                shape,
+                group,
+                contexts,
+                slot: slots[i],
+            }));
             self.live().push(std::ptr::from_ref(team) as usize);
             Some(team)
         }))
@@ -228,9 +260,17 @@ impl Teams {
             let (offer, ceiling, more) = self.slots().offer();
             let [low, high] = offer.0;
             let all = parent.exchange(Kind::Split, [low, high, ceiling, u64::from(more)]);
-            let free = all.iter().fold(Set([u64::MAX; 2]), |set, offer| set.and(Set([offer[0], offer[1]])));
+            let free = all.iter().fold(Set([u64::MAX; 2]), |set, offer| {
+                set.and(Set([offer[0], offer[1]]))
+            });
             let found = free.lowest::<N>();
-            let taken: Vec<usize> = found.iter().flatten().zip(mine).filter(|(_, mine)| *mine).map(|(slot, _)| *slot).collect();
+            let taken: Vec<usize> = found
+                .iter()
+                .flatten()
+                .zip(mine)
+                .filter(|(_, mine)| *mine)
+                .map(|(slot, _)| *slot)
+                .collect();
             self.slots().settle(offer, &taken);
             if let Some(slots) = found {
                 return Some((slots, all.iter().map(|offer| offer[2]).max().unwrap_or(0)));
@@ -247,14 +287,17 @@ impl Teams {
     fn destroy(&self, team: &'static Team) {
         let address = std::ptr::from_ref(team) as usize;
         let mut live = self.live();
-        let Some(index) = live.iter().position(|&a| a == address) else { return };
+        let Some(index) = live.iter().position(|&a| a == address) else {
+            return;
+        };
         live.swap_remove(index);
         drop(live);
         crate::context::destroy_team(Some(address));
         // The team's last operation is this one, which says only that this PE reads nothing any more.
         let last = team.group.begin();
         team.group.finish(last);
-        self.slots().leave(team.slot, last, team.group.finished_lines());
+        self.slots()
+            .leave(team.slot, last, team.group.finished_lines());
         // SAFETY: made by `split`, and no longer among the live ones.
         drop(unsafe { Box::from_raw(std::ptr::from_ref(team).cast_mut()) });
     }

@@ -16,7 +16,11 @@ pub(crate) struct Shape {
 impl Shape {
     /// The world of `n_pes`.
     pub(crate) fn world(n_pes: i32) -> Shape {
-        Shape { start: 0, stride: 1, size: n_pes }
+        Shape {
+            start: 0,
+            stride: 1,
+            size: n_pes,
+        }
     }
 
     /// World PE of a member.
@@ -61,6 +65,9 @@ impl Shape {
         let (x, y) = (member % xrange, member / xrange);
         let row_size = xrange.min(self.size - y * xrange);
         let column_size = (self.size - x + xrange - 1) / xrange;
-        Some((self.strided(y * xrange, 1, row_size)?, self.strided(x, xrange, column_size)?))
+        Some((
+            self.strided(y * xrange, 1, row_size)?,
+            self.strided(x, xrange, column_size)?,
+        ))
     }
 }

@@ -63,7 +63,12 @@ impl Slots {
         for slot in (0..reserved).chain([SLOTS - 1]) {
             free.0[slot / 64] &= !(1 << (slot % 64));
         }
-        Slots { free, ceiling: 0, leaving: Vec::new(), offered: false }
+        Slots {
+            free,
+            ceiling: 0,
+            leaving: Vec::new(),
+            offered: false,
+        }
     }
 
     /// The free slots, the number above which operations in them may start, and whether more may become free. [`Slots::settle`] must follow if
@@ -75,7 +80,8 @@ impl Slots {
         let mut leaving = std::mem::take(&mut self.leaving);
         leaving.retain(|team| {
             // SAFETY: lines of mapped slots.
-            let gone = |line: &*mut u8| unsafe { number(*line) }.load(Ordering::Acquire) >= team.last;
+            let gone =
+                |line: &*mut u8| unsafe { number(*line) }.load(Ordering::Acquire) >= team.last;
             let all = team.lines.iter().all(gone);
             if all {
                 self.free.0[team.slot / 64] |= 1 << (team.slot % 64);
