@@ -86,8 +86,8 @@ entry! {
         if size == 0 {
             return std::ptr::null_mut();
         }
-        if !alignment.is_power_of_two() || alignment < size_of::<*const ()>() {
-            state::tell("shmem_align", &format!("argument alignment: {alignment} is no power of two that is a multiple of the size of a pointer"));
+        if !alignment.is_power_of_two() {
+            state::tell("shmem_align", &format!("argument alignment: {alignment} is no power of two"));
             return std::ptr::null_mut();
         }
         let at = allocate(state, size, alignment.max(LINE));

@@ -17,7 +17,7 @@ static void once(void) {
     assert(at[3 * align / 2 - 1] == (char)(before + 1));
     shmem_free(at);
   }
-  assert(shmem_align(24, 8) == NULL && shmem_align(2, 8) == NULL);
+  assert(shmem_align(24, 8) == NULL && shmem_align(0, 8) == NULL);
   long *block = shmem_calloc(1000, sizeof *block);
   for (int i = 0; i < 1000; i++)
     assert(block[i] == 0);
