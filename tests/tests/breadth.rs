@@ -10,7 +10,11 @@ fn job(pes: usize, scenario: &str) -> Job {
 fn strided_transfers_of_every_size_move_their_blocks_and_nothing_else() {
     for engine in ["mapped", "roce"] {
         for seed in 1..=2 {
-            let outcome = job(2, "strided").arg("engine", engine).arg("seed", seed).run().ok();
+            let outcome = job(2, "strided")
+                .arg("engine", engine)
+                .arg("seed", seed)
+                .run()
+                .ok();
             assert_eq!(outcome.sum("wrong"), 0, "{engine}: {}", outcome.report());
             assert!(outcome.value::<u64>(0, "moved") > 30);
         }
@@ -19,21 +23,31 @@ fn strided_transfers_of_every_size_move_their_blocks_and_nothing_else() {
 
 #[test]
 fn strided_transfers_are_right_under_the_chaos_nic() {
-    let outcome = job(3, "strided").arg("engine", "roce").arg("seed", 9).env("NPUSIM_NIC", "chaos:3").run().ok();
+    let outcome = job(3, "strided")
+        .arg("engine", "roce")
+        .arg("seed", 9)
+        .env("NPUSIM_NIC", "chaos:3")
+        .run()
+        .ok();
     assert_eq!(outcome.sum("wrong"), 0, "{}", outcome.report());
 }
 
 #[test]
 fn waits_on_many_variables_report_each_one_once_in_every_form_and_end_by_themselves() {
     for engine in ["mapped", "roce"] {
-        let outcome = job(2, "waits").arg("engine", engine).env("NPUSHMEM_TIMEOUT", "3").run().ok();
+        let outcome = job(2, "waits")
+            .arg("engine", engine)
+            .env("NPUSHMEM_TIMEOUT", "3")
+            .run()
+            .ok();
         assert_eq!(outcome.sum("wrong"), 0, "{engine}: {}", outcome.report());
     }
 }
 
 /// The settings of a job whose atomic domain is the core.
 fn on_cores(job: Job) -> Job {
-    job.env("NPUSIM_SOC", "Ascend950PR_9599").env("NPUSHMEM_ATOMIC_DOMAIN", "core")
+    job.env("NPUSIM_SOC", "Ascend950PR_9599")
+        .env("NPUSHMEM_ATOMIC_DOMAIN", "core")
 }
 
 #[test]
@@ -50,7 +64,10 @@ fn random_sequences_of_every_atomic_on_every_type_fetch_what_a_plain_word_holds(
 
 #[test]
 fn no_float_add_bit_or_extreme_is_lost_when_all_cores_work_on_the_same_words() {
-    for outcome in [job(3, "contend").arg("cores", 3).run(), on_cores(job(3, "contend")).arg("cores", 3).run()] {
+    for outcome in [
+        job(3, "contend").arg("cores", 3).run(),
+        on_cores(job(3, "contend")).arg("cores", 3).run(),
+    ] {
         let outcome = outcome.ok();
         assert_eq!(outcome.sum("wrong"), 0, "{}", outcome.report());
     }

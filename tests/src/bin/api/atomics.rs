@@ -42,7 +42,9 @@ impl Kind {
 
     fn add(self, a: u64, b: u64) -> u64 {
         match self {
-            Kind::Float => u64::from((f32::from_bits(a as u32) + f32::from_bits(b as u32)).to_bits()),
+            Kind::Float => {
+                u64::from((f32::from_bits(a as u32) + f32::from_bits(b as u32)).to_bits())
+            }
             _ => a.wrapping_add(b) & self.mask(),
         }
     }
@@ -88,7 +90,9 @@ fn model(kind: Kind, word: u64, what: u64, value: u64, cond: u64) -> (u64, u64) 
 
 /// Random steps of every operation on every type, on the own PE and on the next.
 pub fn steps(s: &Stand) -> Result<()> {
-    const ANY: [u64; 19] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 64, 68, 69, 70, 71, 74, 75];
+    const ANY: [u64; 19] = [
+        0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 64, 68, 69, 70, 71, 74, 75,
+    ];
     const BITS: [u64; 9] = [16, 17, 18, 19, 20, 21, 83, 84, 85];
     let n: usize = s.get("n", 300)?;
     let mut numbers = Numbers(s.get("seed", 1u64)? * 31_337 + s.me() + 1);
@@ -99,16 +103,31 @@ pub fn steps(s: &Stand) -> Result<()> {
             s.clear()?;
             let neighbours = [0x0102_0304_0506_0708u64, 0x1112_1314_1516_1718];
             s.world.write(&s.a, 0, bytemuck::cast_slice(&neighbours))?;
-            let (at, size) = (if matches!(k, 2 | 5 | 7) { 4 } else { 0 }, if matches!(kind, Kind::Unsigned(8) | Kind::Signed(8)) { 8 } else { 4 });
+            let (at, size) = (
+                if matches!(k, 2 | 5 | 7) { 4 } else { 0 },
+                if matches!(kind, Kind::Unsigned(8) | Kind::Signed(8)) {
+                    8
+                } else {
+                    4
+                },
+            );
             s.world.write(&s.a, at, &0u64.to_le_bytes()[..size])?;
             let mut list = Vec::new();
             let mut expected = Vec::new();
             let mut word = 0u64;
             for _ in 0..n {
                 let bits = kind != Kind::Float && numbers.between(0, 2) == 0;
-                let what = if bits { BITS[numbers.between(0, 8) as usize] } else { ANY[numbers.between(0, 18) as usize] };
+                let what = if bits {
+                    BITS[numbers.between(0, 8) as usize]
+                } else {
+                    ANY[numbers.between(0, 18) as usize]
+                };
                 let value = kind.operand(&mut numbers);
-                let cond = if numbers.between(0, 1) == 0 { word } else { kind.operand(&mut numbers) };
+                let cond = if numbers.between(0, 1) == 0 {
+                    word
+                } else {
+                    kind.operand(&mut numbers)
+                };
                 list.extend([what, value, cond]);
                 let (after, fetched) = model(kind, word, what, value, cond);
                 word = after;
@@ -120,7 +139,12 @@ pub fn steps(s: &Stand) -> Result<()> {
             s.launch(&BREADTH, "br_atomics", 1, &[target, n as u64, 0, k])?;
             let seen = s.results(0, n + 1)?;
             if let Some(i) = (0..=n).find(|&i| seen[i] != expected[i]) {
-                eprintln!("type {k} on PE {target}: step {i} {:x?} fetched {:#x}, not {:#x}", list.get(3 * i..3 * i + 3), seen[i], expected[i]);
+                eprintln!(
+                    "type {k} on PE {target}: step {i} {:x?} fetched {:#x}, not {:#x}",
+                    list.get(3 * i..3 * i + 3),
+                    seen[i],
+                    expected[i]
+                );
                 wrong += 1;
             }
             s.world.barrier_all()?;
@@ -153,10 +177,21 @@ pub fn contend(s: &Stand) -> Result<()> {
     if s.me() == 0 {
         let mut bytes = [0u8; 24];
         s.world.read(&s.a, 0, &mut bytes)?;
-        let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        let word = |at: usize| {
+            u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+        };
         let most = (workers - 1) * 1000 + n - 1;
-        let even = (0..workers).filter(|me| me % 2 == 0).fold(0u32, |bits, me| bits | 1 << me);
-        let expected = [((workers * n) as f32).to_bits(), most as u32, (1 << workers) - 1, 0, even, (most as u32).wrapping_neg()];
+        let even = (0..workers)
+            .filter(|me| me % 2 == 0)
+            .fold(0u32, |bits, me| bits | 1 << me);
+        let expected = [
+            ((workers * n) as f32).to_bits(),
+            most as u32,
+            (1 << workers) - 1,
+            0,
+            even,
+            (most as u32).wrapping_neg(),
+        ];
         let seen: Vec<u32> = (0..6).map(|i| word(4 * i)).collect();
         if seen != expected {
             eprintln!("words {seen:x?}, not {expected:x?}");

@@ -9,7 +9,9 @@ use crate::stand::{print, Numbers, Stand};
 const UNTOUCHED: u8 = 0xEE;
 
 fn pattern(pe: u64, round: u64, n: usize) -> Vec<u8> {
-    (0..n as u64).map(|i| ((i * 7 + pe * 31 + round * 13) % 199) as u8).collect()
+    (0..n as u64)
+        .map(|i| ((i * 7 + pe * 31 + round * 13) % 199) as u8)
+        .collect()
 }
 
 /// Random strides, blocks, counts and alignments, in each form, against a plain loop.
@@ -21,10 +23,21 @@ pub fn strided(s: &Stand) -> Result<()> {
     for round in 0..rounds {
         let kind = round % 4;
         let size = 1u64 << numbers.between(0, 4);
-        let block = if kind < 2 { 1 } else { numbers.between(1, [40, 300, 5][(round % 3) as usize]) };
+        let block = if kind < 2 {
+            1
+        } else {
+            numbers.between(1, [40, 300, 5][(round % 3) as usize])
+        };
         let n = numbers.between(0, [3, 50, 700][(round / 4 % 3) as usize]);
         // Contiguous on one side, on both, or on none.
-        let stride = |numbers: &mut Numbers| block + if numbers.between(0, 2) == 0 { 0 } else { numbers.between(1, 30) };
+        let stride = |numbers: &mut Numbers| {
+            block
+                + if numbers.between(0, 2) == 0 {
+                    0
+                } else {
+                    numbers.between(1, 30)
+                }
+        };
         let (to, from) = (stride(&mut numbers), stride(&mut numbers));
         let span = ((n.max(1) - 1) * to.max(from) + block) * size;
         if span as usize > s.a.len() {
@@ -32,15 +45,29 @@ pub fn strided(s: &Stand) -> Result<()> {
         }
         let get = kind % 2 == 1;
         let (source, target) = if get { (&s.a, &s.b) } else { (&s.b, &s.a) };
-        s.world.write(source, 0, &pattern(s.me(), round, span as usize))?;
+        s.world
+            .write(source, 0, &pattern(s.me(), round, span as usize))?;
         s.world.write(target, 0, &vec![UNTOUCHED; span as usize])?;
         s.world.barrier_all()?;
-        s.launch(&BREADTH, "br_strided", 1, &[s.next(), n, block, kind | size << 8 | to << 16 | from << 32])?;
+        s.launch(
+            &BREADTH,
+            "br_strided",
+            1,
+            &[s.next(), n, block, kind | size << 8 | to << 16 | from << 32],
+        )?;
         s.world.barrier_all()?;
-        let theirs = pattern(if get { s.next() } else { s.before() }, round, span as usize);
+        let theirs = pattern(
+            if get { s.next() } else { s.before() },
+            round,
+            span as usize,
+        );
         let mut expected = vec![UNTOUCHED; span as usize];
         for i in 0..n {
-            let (at, of, len) = ((i * to * size) as usize, (i * from * size) as usize, (block * size) as usize);
+            let (at, of, len) = (
+                (i * to * size) as usize,
+                (i * from * size) as usize,
+                (block * size) as usize,
+            );
             expected[at..at + len].copy_from_slice(&theirs[of..of + len]);
         }
         let mut seen = vec![0; span as usize];
@@ -65,13 +92,34 @@ pub fn strided(s: &Stand) -> Result<()> {
 /// Strides that contradict the contract are refused, with the call's name; nothing moves.
 fn bad_strides(s: &Stand) -> Result<Option<String>> {
     let code = |stride: i16| u64::from(stride as u16);
-    for (n, block, to, from) in [(2u64, 4u64, 3i16, 4i16), (2, 4, 4, 3), (1, 1, 0, 1), (3, 1, -1, 1)] {
-        let result = s.launch(&BREADTH, "br_strided", 1, &[s.next(), n, block, 2 | 4 << 8 | code(to) << 16 | code(from) << 32]);
+    for (n, block, to, from) in [
+        (2u64, 4u64, 3i16, 4i16),
+        (2, 4, 4, 3),
+        (1, 1, 0, 1),
+        (3, 1, -1, 1),
+    ] {
+        let result = s.launch(
+            &BREADTH,
+            "br_strided",
+            1,
+            &[
+                s.next(),
+                n,
+                block,
+                2 | 4 << 8 | code(to) << 16 | code(from) << 32,
+            ],
+        );
         s.world.barrier_all()?;
         s.world.recover()?;
         match result {
-            Ok(()) => return Ok(Some(format!("{n} blocks of {block}, strides {to} and {from}: accepted"))),
-            Err(error) if !error.to_string().contains("put") => return Ok(Some(format!("no word of the call: {error}"))),
+            Ok(()) => {
+                return Ok(Some(format!(
+                    "{n} blocks of {block}, strides {to} and {from}: accepted"
+                )))
+            }
+            Err(error) if !error.to_string().contains("put") => {
+                return Ok(Some(format!("no word of the call: {error}")))
+            }
             Err(_) => {}
         }
     }

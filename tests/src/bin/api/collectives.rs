@@ -75,8 +75,20 @@ impl Type {
             return self.bits(match op {
                 0 => x + y,
                 1 => x * y,
-                2 => if y < x { y } else { x },
-                _ => if y > x { y } else { x },
+                2 => {
+                    if y < x {
+                        y
+                    } else {
+                        x
+                    }
+                }
+                _ => {
+                    if y > x {
+                        y
+                    } else {
+                        x
+                    }
+                }
             });
         }
         let (x, y) = (self.integer(a), self.integer(b));
@@ -133,13 +145,20 @@ struct Call {
 impl Call {
     /// What member `me` gives: collect has n elements more or fewer by member.
     fn count(&self, me: u64) -> u64 {
-        if self.kind == COLLECT { self.n * (me % 3) + me } else { self.n }
+        if self.kind == COLLECT {
+            self.n * (me % 3) + me
+        } else {
+            self.n
+        }
     }
 
     /// Elements of the source and of dest that a call touches.
     fn extents(&self, members: u64) -> (u64, u64) {
         match self.kind {
-            COLLECT => ((0..members).map(|i| self.count(i)).max().unwrap_or(0), (0..members).map(|i| self.count(i)).sum()),
+            COLLECT => (
+                (0..members).map(|i| self.count(i)).max().unwrap_or(0),
+                (0..members).map(|i| self.count(i)).sum(),
+            ),
             FCOLLECT | 6 => (self.n, self.n * members),
             ALLTOALL => (self.n * members, self.n * members),
             ALLTOALLS => (self.n * members * self.y, self.n * members * self.x),
@@ -149,22 +168,33 @@ impl Call {
     }
 
     fn source(&self, pe: u32, n: u64) -> Vec<u64> {
-        (0..n).map(|i| self.of.element(u64::from(pe), self.round, i)).collect()
+        (0..n)
+            .map(|i| self.of.element(u64::from(pe), self.round, i))
+            .collect()
     }
 
     /// dest of member `me`, from what it was.
     fn expected(&self, team: &Team, mut dest: Vec<u64>) -> Vec<u64> {
         let (me, members) = (u64::from(team.my_pe()), u64::from(team.n_pes()));
         let (from, _) = self.extents(members);
-        let sources: Vec<Vec<u64>> = team.members().iter().map(|pe| self.source(*pe, from)).collect();
+        let sources: Vec<Vec<u64>> = team
+            .members()
+            .iter()
+            .map(|pe| self.source(*pe, from))
+            .collect();
         let n = self.n as usize;
         match self.kind {
             BROADCAST | 5 => dest[..n].copy_from_slice(&sources[self.x as usize][..n]),
             COLLECT => {
-                let all: Vec<u64> = (0..members).flat_map(|i| sources[i as usize][..self.count(i) as usize].to_vec()).collect();
+                let all: Vec<u64> = (0..members)
+                    .flat_map(|i| sources[i as usize][..self.count(i) as usize].to_vec())
+                    .collect();
                 dest[..all.len()].copy_from_slice(&all);
             }
-            FCOLLECT | 6 => sources.iter().enumerate().for_each(|(i, source)| dest[i * n..(i + 1) * n].copy_from_slice(&source[..n])),
+            FCOLLECT | 6 => sources
+                .iter()
+                .enumerate()
+                .for_each(|(i, source)| dest[i * n..(i + 1) * n].copy_from_slice(&source[..n])),
             ALLTOALL => {
                 for (i, source) in sources.iter().enumerate() {
                     dest[i * n..(i + 1) * n].copy_from_slice(&source[me as usize * n..][..n]);
@@ -173,7 +203,8 @@ impl Call {
             ALLTOALLS => {
                 for (i, source) in sources.iter().enumerate() {
                     for k in 0..n {
-                        dest[(i * n + k) * self.x as usize] = source[(me as usize * n + k) * self.y as usize];
+                        dest[(i * n + k) * self.x as usize] =
+                            source[(me as usize * n + k) * self.y as usize];
                     }
                 }
             }
@@ -181,12 +212,25 @@ impl Call {
                 for (i, element) in dest.iter_mut().enumerate().take(n) {
                     let upto = me as usize + usize::from(self.kind == INSCAN);
                     // Sums begin at 0 in exscan, with the first member in inscan: the same bits but for the sign of zero.
-                    let start = (if self.kind == INSCAN { sources[0][i] } else { 0 }, usize::from(self.kind == INSCAN));
-                    *element = sources[start.1..upto].iter().fold(start.0, |sum, source| self.of.combine(0, sum, source[i]));
+                    let start = (
+                        if self.kind == INSCAN {
+                            sources[0][i]
+                        } else {
+                            0
+                        },
+                        usize::from(self.kind == INSCAN),
+                    );
+                    *element = sources[start.1..upto]
+                        .iter()
+                        .fold(start.0, |sum, source| self.of.combine(0, sum, source[i]));
                 }
             }
             kind => {
-                let (op, block) = if kind >= REDUCE_SCATTER { (kind - REDUCE_SCATTER, me as usize * n) } else { (kind - REDUCE, 0) };
+                let (op, block) = if kind >= REDUCE_SCATTER {
+                    (kind - REDUCE_SCATTER, me as usize * n)
+                } else {
+                    (kind - REDUCE, 0)
+                };
                 for (i, element) in dest.iter_mut().enumerate().take(n) {
                     let mut values = sources.iter().map(|source| source[block + i]);
                     let first = values.next().unwrap_or(0);
@@ -198,13 +242,21 @@ impl Call {
     }
 
     fn bytes(&self, elements: &[u64]) -> Vec<u8> {
-        elements.iter().flat_map(|bits| bits.to_le_bytes()[..self.of.size()].to_vec()).collect()
+        elements
+            .iter()
+            .flat_map(|bits| bits.to_le_bytes()[..self.of.size()].to_vec())
+            .collect()
     }
 
     fn elements(&self, bytes: &[u8]) -> Vec<u64> {
         bytes
             .chunks_exact(self.of.size())
-            .map(|chunk| chunk.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte)))
+            .map(|chunk| {
+                chunk
+                    .iter()
+                    .rev()
+                    .fold(0, |bits, byte| bits << 8 | u64::from(*byte))
+            })
             .collect()
     }
 
@@ -214,7 +266,10 @@ impl Call {
         let (from, to) = self.extents(team.n_pes().into());
         // Some bytes behind dest must stay what they are.
         let room = (to as usize + 64 / size) * size;
-        ensure!(room <= s.a.len() && from as usize * size <= s.b.len(), "buffers are too small");
+        ensure!(
+            room <= s.a.len() && from as usize * size <= s.b.len(),
+            "buffers are too small"
+        );
         let source = self.bytes(&self.source(s.world.my_pe(), from));
         let mut before = vec![UNTOUCHED; room];
         if self.flags & 1 != 0 {
@@ -224,7 +279,20 @@ impl Call {
         s.world.write(&s.b, 0, &source)?;
         s.world.barrier_all()?;
         let n = self.count(team.my_pe().into());
-        s.launch(&TEAMS, "tm_collective", s.cores, &[team.id() as u64, self.kind, self.of.0, n, self.x, self.y, self.flags])?;
+        s.launch(
+            &TEAMS,
+            "tm_collective",
+            s.cores,
+            &[
+                team.id() as u64,
+                self.kind,
+                self.of.0,
+                n,
+                self.x,
+                self.y,
+                self.flags,
+            ],
+        )?;
         let mut seen = vec![0; room];
         s.world.read(&s.a, 0, &mut seen)?;
         let expected = self.bytes(&self.expected(team, self.elements(&before)));
@@ -240,7 +308,9 @@ impl Call {
 
 /// A random call that fits.
 fn draw(numbers: &mut Numbers, members: u64, round: u64, limit: u64) -> Call {
-    const KINDS: [u64; 9] = [BROADCAST, COLLECT, FCOLLECT, ALLTOALL, ALLTOALLS, 5, 6, INSCAN, EXSCAN];
+    const KINDS: [u64; 9] = [
+        BROADCAST, COLLECT, FCOLLECT, ALLTOALL, ALLTOALLS, 5, 6, INSCAN, EXSCAN,
+    ];
     let pick = numbers.between(0, 22);
     let kind = match pick {
         0..=8 => KINDS[pick as usize],
@@ -261,11 +331,25 @@ fn draw(numbers: &mut Numbers, members: u64, round: u64, limit: u64) -> Call {
         _ => (0, 0),
     };
     // Products of halves leave the exact range.
-    let of = if of.0 == 9 && kind % 10 == 1 && kind >= REDUCE { Type(8) } else { of };
-    let in_place = matches!(kind, BROADCAST | INSCAN | EXSCAN | 10..=16) && numbers.between(0, 2) == 0;
+    let of = if of.0 == 9 && kind % 10 == 1 && kind >= REDUCE {
+        Type(8)
+    } else {
+        of
+    };
+    let in_place =
+        matches!(kind, BROADCAST | INSCAN | EXSCAN | 10..=16) && numbers.between(0, 2) == 0;
     let scratch = if numbers.between(0, 2) == 0 { 2 } else { 0 };
-    let typed = matches!(kind, BROADCAST | FCOLLECT | INSCAN | REDUCE | 16) && of.0 == 6 && scratch == 0;
-    Call { kind, of, n, x, y, flags: u64::from(in_place) | scratch | if typed { 4 } else { 0 }, round }
+    let typed =
+        matches!(kind, BROADCAST | FCOLLECT | INSCAN | REDUCE | 16) && of.0 == 6 && scratch == 0;
+    Call {
+        kind,
+        of,
+        n,
+        x,
+        y,
+        flags: u64::from(in_place) | scratch | if typed { 4 } else { 0 },
+        round,
+    }
 }
 
 /// Random collectives on the world, halves, rows, and a list in another order.
@@ -273,7 +357,9 @@ pub fn random(s: &Stand) -> Result<()> {
     let rounds: u64 = s.get("rounds", 60)?;
     let mut numbers = Numbers(s.get("seed", 1u64)? * 65_537 + 11);
     let world = s.world.team_world()?;
-    let (row, column) = s.world.team_split_2d(&world, (s.n_pes() as u32).div_ceil(2))?;
+    let (row, column) = s
+        .world
+        .team_split_2d(&world, (s.n_pes() as u32).div_ceil(2))?;
     let backwards: Vec<u32> = (0..s.n_pes() as u32).rev().collect();
     let backwards = s.world.team_from_pes(&world, &backwards)?;
     let mut wrong = 0u64;
@@ -288,7 +374,14 @@ pub fn random(s: &Stand) -> Result<()> {
             (3, Some(team)) => team,
             _ => &world,
         };
-        let call = Call { x: if matches!(call.kind, BROADCAST | 5) { call.x % u64::from(team.n_pes()) } else { call.x }, ..call };
+        let call = Call {
+            x: if matches!(call.kind, BROADCAST | 5) {
+                call.x % u64::from(team.n_pes())
+            } else {
+                call.x
+            },
+            ..call
+        };
         if let Some(what) = call.run(s, team)? {
             eprintln!("round {round}: {what}");
             wrong += 1;
@@ -305,10 +398,33 @@ pub fn random(s: &Stand) -> Result<()> {
 pub fn each(s: &Stand) -> Result<()> {
     let world = s.world.team_world()?;
     let mut wrong = 0u64;
-    let kinds = [BROADCAST, COLLECT, FCOLLECT, ALLTOALL, ALLTOALLS, INSCAN, EXSCAN, REDUCE, REDUCE + 3, REDUCE_SCATTER];
+    let kinds = [
+        BROADCAST,
+        COLLECT,
+        FCOLLECT,
+        ALLTOALL,
+        ALLTOALLS,
+        INSCAN,
+        EXSCAN,
+        REDUCE,
+        REDUCE + 3,
+        REDUCE_SCATTER,
+    ];
     for (round, kind) in kinds.into_iter().enumerate() {
-        let (x, y) = if kind == ALLTOALLS { (2, 1) } else { (s.n_pes() / 2, 0) };
-        let call = Call { kind, of: Type(4), n: s.get("n", 7)?, x, y, flags: 0, round: round as u64 };
+        let (x, y) = if kind == ALLTOALLS {
+            (2, 1)
+        } else {
+            (s.n_pes() / 2, 0)
+        };
+        let call = Call {
+            kind,
+            of: Type(4),
+            n: s.get("n", 7)?,
+            x,
+            y,
+            flags: 0,
+            round: round as u64,
+        };
         if let Some(what) = call.run(s, &world)? {
             eprintln!("{what}");
             wrong += 1;
@@ -325,7 +441,15 @@ pub fn large(s: &Stand) -> Result<()> {
     let world = s.world.team_world()?;
     let mut wrong = 0u64;
     for (kind, of) in [(REDUCE, 8), (BROADCAST, 4), (REDUCE, 6)] {
-        let call = Call { kind, of: Type(of), n: s.get("n", 200_000)?, x: 1, y: 0, flags: u64::from(kind == REDUCE), round: 3 };
+        let call = Call {
+            kind,
+            of: Type(of),
+            n: s.get("n", 200_000)?,
+            x: 1,
+            y: 0,
+            flags: u64::from(kind == REDUCE),
+            round: 3,
+        };
         if let Some(what) = call.run(s, &world)? {
             eprintln!("{what}");
             wrong += 1;

@@ -24,7 +24,9 @@ fn run() -> anyhow::Result<()> {
     let name = words.next().context("the first argument is the scenario")?;
     let mut args = HashMap::new();
     for word in words {
-        let Some((key, value)) = word.split_once('=') else { bail!("{word}: key=value is wanted") };
+        let Some((key, value)) = word.split_once('=') else {
+            bail!("{word}: key=value is wanted")
+        };
         args.insert(key.to_owned(), value.to_owned());
     }
     let stand = stand::Stand::new(args)?;

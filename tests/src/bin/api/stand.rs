@@ -26,7 +26,9 @@ pub struct Stand {
 impl Stand {
     pub fn new(args: HashMap<String, String>) -> Result<Stand> {
         let number = |key: &str, default: usize| -> Result<usize> {
-            args.get(key).map_or(Ok(default), |text| text.parse().with_context(|| format!("{key}={text}")))
+            args.get(key).map_or(Ok(default), |text| {
+                text.parse().with_context(|| format!("{key}={text}"))
+            })
         };
         let bytes = number("bytes", 1 << 18)?;
         let cores = number("cores", 1)? as u32;
@@ -41,7 +43,15 @@ impl Stand {
         let b = world.alloc::<u8>(bytes)?;
         let out = world.alloc::<u64>(OUT_WORDS)?;
         world.enable_device(cores)?;
-        let stand = Stand { world, args, a, b, out, cores, engine };
+        let stand = Stand {
+            world,
+            args,
+            a,
+            b,
+            out,
+            cores,
+            engine,
+        };
         stand.clear()?;
         stand.world.barrier_all()?;
         Ok(stand)
@@ -52,7 +62,9 @@ impl Stand {
     where
         T::Err: std::error::Error + Send + Sync + 'static,
     {
-        self.args.get(key).map_or(Ok(default), |text| text.parse().with_context(|| format!("{key}={text}")))
+        self.args.get(key).map_or(Ok(default), |text| {
+            text.parse().with_context(|| format!("{key}={text}"))
+        })
     }
 
     /// Zeroes all three buffers of this PE.
@@ -82,9 +94,20 @@ impl Stand {
     }
 
     /// Launches a kernel with (ctx, a, b, out, engine, words...), and waits for it.
-    pub fn launch(&self, object: &KernelObject, kernel: &str, blocks: u32, words: &[u64]) -> Result<(), npushmem::Error> {
+    pub fn launch(
+        &self,
+        object: &KernelObject,
+        kernel: &str,
+        blocks: u32,
+        words: &[u64],
+    ) -> Result<(), npushmem::Error> {
         let function = self.world.load(object)?.function(kernel)?;
-        let mut args = Args::new().ctx().ptr(&self.a).ptr(&self.b).ptr(&self.out).u64(self.engine);
+        let mut args = Args::new()
+            .ctx()
+            .ptr(&self.a)
+            .ptr(&self.b)
+            .ptr(&self.out)
+            .u64(self.engine);
         for word in words {
             args = args.u64(*word);
         }
@@ -101,7 +124,9 @@ impl Stand {
 
     pub fn end(self) -> Result<()> {
         self.world.barrier_all()?;
-        let Stand { world, a, b, out, .. } = self;
+        let Stand {
+            world, a, b, out, ..
+        } = self;
         drop((a, b, out));
         world.finalize()?;
         Ok(())
