@@ -99,8 +99,8 @@ fn describe(info: &libc::dl_phdr_info) -> Executable {
             libc::PT_GNU_RELRO => relro_end = end,
             // SAFETY: a mapped part of the executable.
             libc::PT_DYNAMIC => ours = unsafe { needs_us(start, base) },
-            // SAFETY: a mapped part of the executable.
             libc::PT_NOTE => {
+                // SAFETY: a mapped part of the executable.
                 if let Some(id) = unsafe { build_id(start, end) } {
                     build = id;
                 }

@@ -72,7 +72,7 @@ fn check_slowly(routine: &'static str, at: usize, count: usize, size: usize) {
         return;
     }
     state::check_symmetric(state, routine, at, count * size);
-    if count > 0 && at % size != 0 {
+    if count > 0 && !at.is_multiple_of(size) {
         state::fail(
             routine,
             &format!("the variable at {at:#x} is not aligned to its size, {size} bytes"),

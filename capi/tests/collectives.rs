@@ -257,11 +257,13 @@ fn run(step: &Step, round: usize, group: &Group, view: &View, pes: &[usize]) {
             let root = root % n;
             write(src, &pattern(pe, round, *bytes));
             let to = if *in_place { src } else { dest };
+            // SAFETY: src and dest are this member's areas, larger than any step needs; all members take the same step.
             unsafe { data::broadcast(group, view, to, src, *bytes, root, true) };
             expect(to, &pattern(pes[root], round, *bytes), "broadcast");
         }
         Step::Fcollect { bytes } => {
             write(src, &pattern(pe, round, *bytes));
+            // SAFETY: src and dest are this member's areas, larger than any step needs; all members take the same step.
             unsafe { data::fcollect(group, view, dest, src, *bytes) };
             let all: Vec<u8> = pes
                 .iter()
@@ -271,6 +273,7 @@ fn run(step: &Step, round: usize, group: &Group, view: &View, pes: &[usize]) {
         }
         Step::Collect { sizes } => {
             write(src, &pattern(pe, round, sizes[me % 9]));
+            // SAFETY: src and dest are this member's areas, larger than any step needs; all members take the same step.
             unsafe { data::collect(group, view, dest, src, sizes[me % 9]) };
             let all: Vec<u8> = pes
                 .iter()
@@ -281,6 +284,7 @@ fn run(step: &Step, round: usize, group: &Group, view: &View, pes: &[usize]) {
         }
         Step::Alltoall { bytes } => {
             write(src, &pattern(pe, round, bytes * n));
+            // SAFETY: src and dest are this member's areas, larger than any step needs; all members take the same step.
             unsafe { data::alltoall(group, view, dest, src, *bytes) };
             let all: Vec<u8> = pes
                 .iter()
@@ -303,6 +307,7 @@ fn run(step: &Step, round: usize, group: &Group, view: &View, pes: &[usize]) {
                 element: *element,
                 count: *count,
             };
+            // SAFETY: src and dest are this member's areas, larger than any step needs; all members take the same step.
             unsafe { data::alltoalls(group, view, dest, src, strides) };
             let mut expected = vec![0xee; whole * to];
             for (i, &p) in pes.iter().enumerate() {
@@ -318,6 +323,7 @@ fn run(step: &Step, round: usize, group: &Group, view: &View, pes: &[usize]) {
         Step::Sum { count, in_place } => {
             write(src, &pattern(pe, round, count * 8));
             let to = if *in_place { src } else { dest };
+            // SAFETY: src and dest are this member's areas, larger than any step needs; all members take the same step.
             unsafe { reduce::reduce(group, view, SUM, to, src, *count) };
             expect(to, &sum(pes, round, *count), "sum");
         }
@@ -328,6 +334,7 @@ fn run(step: &Step, round: usize, group: &Group, view: &View, pes: &[usize]) {
         } => {
             write(src, &pattern(pe, round, count * 8));
             let to = if *in_place { src } else { dest };
+            // SAFETY: src and dest are this member's areas, larger than any step needs; all members take the same step.
             unsafe { reduce::scan(group, view, SUM, to, src, *count, *inclusive) };
             let before = if *inclusive { me + 1 } else { me };
             expect(to, &sum(&pes[..before], round, *count), "scan");
@@ -390,7 +397,7 @@ fn a_barrier_lets_nobody_pass_before_all_have_come_a_hundred_thousand_times() {
         on_all(&world, n_pes, |me, _| {
             let group = world.group(&pes, me, 0, 0, cores).expect("a member");
             for round in 1..=rounds {
-                if (me as u64 + round) % 97 == 0 {
+                if (me as u64 + round).is_multiple_of(97) {
                     std::thread::yield_now();
                 }
                 arrived.fetch_add(1, Ordering::Relaxed);

@@ -26,11 +26,11 @@ struct Outcome {
 fn library_folder() -> PathBuf {
     let program = std::env::current_exe().expect("a test program has a path");
     let deps = program.parent().expect("in a folder");
-    [deps.parent().unwrap_or(deps), deps]
+    let found = [deps.parent().unwrap_or(deps), deps]
         .into_iter()
         .find(|folder| folder.join("libnpushmem.so").exists())
-        .expect("libnpushmem.so is built with the tests")
-        .to_path_buf()
+        .expect("libnpushmem.so is built with the tests");
+    found.to_path_buf()
 }
 
 /// Compiles `jobs/NAME.c` once; gives the program.

@@ -38,7 +38,8 @@ fn check_slowly(routine: &'static str, buffers: &Buffers) {
     state::check_symmetric(state, routine, dest, buffers.dest_bytes);
     state::check_symmetric(state, routine, src, buffers.src_bytes);
     let apart = dest + buffers.dest_bytes <= src || src + buffers.src_bytes <= dest;
-    if !apart && !(buffers.in_place && dest == src) && buffers.src_bytes > 0 {
+    let same = buffers.in_place && dest == src;
+    if !apart && !same && buffers.src_bytes > 0 {
         state::fail(
             routine,
             &format!(
