@@ -23,6 +23,7 @@ static uint64_t signal_word;
     shmem_p(dest + N, (TYPE)3, RIGHT), shmem_p(ctx, dest + N + 1, (TYPE)4, RIGHT);                \
     shmem_barrier_all();                                                                          \
     CHECK(dest[N - 1] == VALUE(TYPE, LEFT, N - 1) && dest[N] == (TYPE)3 && dest[N + 1] == (TYPE)4, #NAME " put, p"); \
+    shmem_barrier_all();                                                                          \
     shmem_get(here, from, N, RIGHT), shmem_get(ctx, here, source, N, RIGHT);                      \
     shmem_get_nbi(here, source, N, RIGHT), shmem_get_nbi(ctx, here, source, N, RIGHT);            \
     shmem_quiet();                                                                                \
