@@ -61,8 +61,8 @@ const LOAD: Limit = |_, calls| limits::load(calls);
 const FETCH_ADD: Limit = |_, calls| limits::fetch_add(calls);
 const FLAG: Limit = |_, calls| limits::flag(calls);
 
-/// Both engines are measured by every plan. A sample takes about a millisecond: less than the operating system's time slice, so that the median
-/// is one that nobody interrupted, also on a machine with other work; and 50,000 ticks.
+/// Both engines are measured by every plan. A sample takes at most a millisecond: less than the operating
+/// system's time slice, so that the median is one that nobody interrupted, also on a machine with other work; and at least a thousand ticks.
 ///
 /// The first goal is mapped's, the second roce's.
 static PLANS: [Plan; 9] = [
