@@ -3,8 +3,10 @@ SHELL := /bin/bash
 export PATH := $(PATH):$(HOME)/.cargo/bin
 CARGO ?= cargo
 NPUSHMEM = $(CARGO) run -q --locked -p npushmem-cli --
+TARGET = $(or $(CARGO_TARGET_DIR),target)
+PREFIX ?= /usr/local
 
-.PHONY: demo test lint doc abi-check bench setup
+.PHONY: demo test test-python lint doc abi-check bench compare header install setup
 
 setup:
 	@bash scripts/setup.sh
@@ -22,6 +24,11 @@ demo: setup
 test: setup
 	$(CARGO) test --locked --workspace
 
+# Builds shmem4py (PyPI) against our oshcc and runs its own tests on 1, 2 and 4 PEs. Needs network the first time, else is skipped.
+test-python: setup
+	$(CARGO) build -q --locked -p npushmem-cli -p npushmem-capi
+	bash scripts/test-python.sh $(TARGET)/debug
+
 lint: setup
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
@@ -37,3 +44,18 @@ abi-check: setup
 bench: setup
 	$(CARGO) build -q --release --locked -p npushmem-cli
 	$(CARGO) run -q --release --locked -p npushmem-bench
+
+# Runs one OpenSHMEM benchmark over our library and every other one found (Open MPI's; Sandia's where SOS_HOME is), in turn, and prints ratios.
+# ROUNDS=5 for steadier medians; COMPARE=quick for a short run.
+compare: setup
+	$(CARGO) build -q --release --locked -p npushmem-cli -p npushmem-capi
+	python3 bench/compare/compare.py $(TARGET)/release $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(filter quick,$(COMPARE)),--quick)
+
+# Writes the generated parts of capi/include anew from capi/src/table.rs and constants.rs.
+header: setup
+	NPUSHMEM_WRITE_HEADERS=1 $(CARGO) test -q --locked -p npushmem-capi --test header
+
+# Programs, libnpushmem.so (and libsma.so), headers and pkg-config file: make install PREFIX=/opt/npushmem
+install: setup
+	$(CARGO) build -q --release --locked -p npushmem-cli -p npushmem-capi
+	PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" bash scripts/install.sh $(TARGET)/release
