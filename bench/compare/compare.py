@@ -50,11 +50,12 @@ class Library:
 
 
 def is_open_mpi(oshcc):
+    """Whether this oshcc is Open MPI's and not, say, ours, installed."""
     try:
         shown = subprocess.run([oshcc, "--showme:version"], capture_output=True, text=True, timeout=30)
     except OSError:
         return False
-    return "Open MPI" in shown.stdout + shown.stderr
+    return "Open SHMEM" in shown.stdout + shown.stderr
 
 
 def found(built):
