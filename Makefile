@@ -21,7 +21,9 @@ demo: setup
 	  $(NPUSHMEM) gnn --rmat 12 --pes 4 --dim 64 --engine $$engine --verify || exit 1; \
 	done
 
+# The tests of the C API start programs that `cargo test` alone does not build: oshcc, oshrun and libnpushmem.so.
 test: setup
+	$(CARGO) build --locked --workspace
 	$(CARGO) test --locked --workspace
 
 # Builds shmem4py (PyPI) against our oshcc and runs its own tests on 1, 2 and 4 PEs. Needs network the first time, else is skipped.
