@@ -372,7 +372,7 @@ fn one_seed_always_gives_one_result() {
 #[test]
 fn a_block_that_polls_gives_the_processor_away_and_can_be_stopped() {
     let gm = Gm::new(64);
-    for kernel in ["poll_uncached", "poll_cached", "poll_copy"] {
+    for kernel in ["poll_uncached", "poll_several", "poll_cached", "poll_copy"] {
         let outcome = module().run(
             kernel,
             &pack(&[gm.address()]),
@@ -406,6 +406,15 @@ fn a_block_that_works_between_its_looks_keeps_the_processor() {
         run_ok("work_on", &pack(&[gm.address()]), &Launch::default()).yields,
         0
     );
+}
+
+#[test]
+fn a_block_that_reads_through_memory_keeps_the_processor() {
+    const WORDS: u32 = 4096;
+    let gm = Gm::new(8 * WORDS as usize);
+    let args = pack(&[gm.address(), WORDS.into()]);
+    // A look at the stop word every thousand loads, not every few.
+    assert!(run_ok("read_through", &args[..12], &Launch::default()).yields <= 4);
 }
 
 #[test]

@@ -187,6 +187,15 @@ KERNEL late_queue(GM_ADDR in, GM_ADDR out) {
 KERNEL poll_uncached(GM_ADDR word) {
   while (ld_dev((__gm__ uint64_t *)word, 0) == 0) {}
 }
+KERNEL poll_several(GM_ADDR words) {
+  uint64_t sum = 0;
+  while (sum == 0) {
+    for (uint32_t i = 0; i < 8; ++i) sum += ld_dev((__gm__ uint64_t *)words, int16_t(8 * i));
+  }
+}
+KERNEL read_through(GM_ADDR words, uint32_t n) {
+  for (uint32_t i = 0; i < n; ++i) ld_dev((__gm__ uint64_t *)words + i, 0);
+}
 KERNEL poll_cached(GM_ADDR word) {
   GlobalTensor<uint64_t> w = global<uint64_t>(word);
   do {

@@ -154,7 +154,7 @@ template <typename T> NPUSIM_HOT T device_load(uint64_t address, const char *ope
   check_scalar(address, sizeof(T), operation, site);
   check_not_doorbell(address, sizeof(T), operation, site);
   counters().device_loads++;
-  poll(site);
+  poll_at(address, site);
   return from_word<T>(load_word<Word<T>>(address, __ATOMIC_ACQUIRE));
 }
 

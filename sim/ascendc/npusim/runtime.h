@@ -34,6 +34,7 @@ constexpr uint32_t CACHE_SETS = 128;   // 128 sets x 4 ways x 64 bytes = 32 KiB
 constexpr uint32_t CACHE_WAYS = 4;
 constexpr uint32_t MTE3_QUEUE = 32;    // UB -> GM copies that may be outstanding when copies are late
 constexpr uint32_t POLLS_A_YIELD = 32; // looks at memory without other work before the processor is given away
+constexpr uint32_t LOOKED_LOG2 = 6;    // addresses remembered, to tell waiting from reading through memory
 constexpr uint32_t STEPS_A_YIELD = 1024; // other operations without work (copies in, flags) before the same
 constexpr uint32_t WORKS_A_LOOK = 1024; // operations that are work before the stop word is looked at
 constexpr uint64_t PAGE = 4096;        // bytes at address 0 that no pointer may point into
@@ -70,6 +71,7 @@ struct State {
   uint32_t polls; // looks since the last work
   uint32_t steps; // other operations since the last work
   uint32_t works; // work since the last look at the stop word
+  uint64_t looked[1 << LOOKED_LOG2]; // addresses looked at a short while ago, each in the place of its hash
   uint64_t random; // generator of late copies; unused when copies are not late
   bool late;
   AtomicOp atomic_op;
@@ -193,6 +195,17 @@ NPUSIM_HOT void poll(Site site) {
   State &s = state();
   if (__builtin_expect(s.late, 0)) late_copies(s);
   if (__builtin_expect(++s.polls >= POLLS_A_YIELD, 0)) rest(s, site);
+}
+
+// A look at an address: polling when it is not the first, else part of reading through memory, which keeps the processor.
+NPUSIM_HOT void poll_at(uint64_t address, Site site) {
+  uint64_t &looked = state().looked[(address * 0x9E3779B97F4A7C15ull) >> (64 - LOOKED_LOG2)];
+  if (__builtin_expect(looked == address, 1)) {
+    poll(site);
+  } else {
+    looked = address;
+    step(site);
+  }
 }
 
 // --- Addresses -------------------------------------------------------------------------------------------------------------------------
