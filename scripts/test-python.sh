@@ -22,6 +22,8 @@ skip() {
 : > "$log"
 python=${PYTHON:-python3}
 command -v "$python" >/dev/null || skip "no $python"
+"$python" -c 'import os, sysconfig, sys; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' ||
+  skip "$python has no headers (Debian: apt-get install python3-dev python3-venv)"
 venv=$work/venv
 if [ ! -x "$venv/bin/pip" ]; then
   rm -rf "$venv"
