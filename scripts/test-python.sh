@@ -48,6 +48,7 @@ export PATH=$built:$PATH OSHCC=$built/oshcc
   echo "npushmem: shmem4py does not build; all output is in $log" >&2
   exit 1
 }
+root=$PWD
 cd "$work/shmem4py"
 for pes in 1 2 4; do
   echo "== shmem4py: its tests on $pes PEs"
@@ -59,3 +60,6 @@ for pes in 1 2 4; do
   }
   grep -hE '^(Ran|OK)' "$work/tests-$pes.txt" | sort | uniq -c
 done
+
+echo "== example: neighbours' features of a graph, on 3 PEs"
+oshrun -n 3 --timeout 60 "$venv/bin/python" "$root/examples/python/neighbours.py" "$root/examples/data/karate.txt"
