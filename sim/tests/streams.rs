@@ -22,6 +22,20 @@ unsafe extern "C" fn slow(counter: *mut c_void) {
     unsafe { count(counter) };
 }
 
+/// Counts, and returns when the test has raised the counter by [`RELEASE`].
+unsafe extern "C" fn held(counter: *mut c_void) {
+    // SAFETY: as for `count`.
+    unsafe { count(counter) };
+    // SAFETY: as for `count`.
+    let counter = unsafe { &*counter.cast::<AtomicU64>() };
+    while counter.load(Ordering::SeqCst) < RELEASE {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// More than any test counts.
+const RELEASE: u64 = 1 << 32;
+
 fn destroy(stream: acl::aclrtStream) {
     // SAFETY: a stream of this test.
     ok(unsafe { (runtime().aclrtDestroyStream)(stream) });
@@ -165,7 +179,10 @@ fn tasks_of_a_stream_run_in_order_and_the_default_stream_is_null() {
         ok((acl.aclrtSynchronizeStream)(null));
         assert_eq!(counter.load(Ordering::SeqCst), 100);
         let stream = stream();
-        ok((acl.aclrtLaunchHostFunc)(stream, Some(slow), argument));
+        ok((acl.aclrtLaunchHostFunc)(stream, Some(held), argument));
+        while counter.load(Ordering::SeqCst) < 101 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         let mut status = 0;
         ok((acl.aclrtStreamQuery)(stream, &mut status));
         assert_eq!(status, acl::ACL_STREAM_STATUS_NOT_READY);
@@ -179,8 +196,9 @@ fn tasks_of_a_stream_run_in_order_and_the_default_stream_is_null() {
             INVALID,
             &["timeout -2"],
         );
+        counter.fetch_add(RELEASE, Ordering::SeqCst);
         ok((acl.aclrtSynchronizeDevice)());
-        assert_eq!(counter.load(Ordering::SeqCst), 101);
+        assert_eq!(counter.load(Ordering::SeqCst), RELEASE + 101);
         ok((acl.aclrtStreamQuery)(stream, &mut status));
         assert_eq!(status, acl::ACL_STREAM_STATUS_COMPLETE);
         destroy(stream);
