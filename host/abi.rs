@@ -95,6 +95,47 @@ mod tests {
     }
 
     #[test]
+    fn counters_and_rings_lie_where_the_device_asserts_them() {
+        assert_eq!(offset_of!(shmem_qp, qpn), 8);
+        assert_eq!(offset_of!(shmem_qp, cqn), 12);
+        assert_eq!(offset_of!(shmem_qp, sq_depth), 16);
+        assert_eq!(offset_of!(shmem_qp, cq_depth), 20);
+        assert_eq!(offset_of!(shmem_qp, cqe_size), 24);
+        assert_eq!(offset_of!(shmem_qp, sl), 28);
+        assert_eq!(offset_of!(shmem_qp, sq_buf), 32);
+        assert_eq!(offset_of!(shmem_qp, cq_buf), 40);
+        assert_eq!(offset_of!(shmem_qp, sq_db), 48);
+        assert_eq!(offset_of!(shmem_qp, cq_db), 56);
+        assert_eq!(offset_of!(shmem_qp, results), 64);
+        assert_eq!(offset_of!(shmem_qp, bounce), 72);
+        assert_eq!(offset_of!(shmem_qp, n_results), 80);
+        assert_eq!(offset_of!(shmem_qp, bounce_size), 84);
+        assert_eq!(offset_of!(shmem_qp, scratch_lkey), 88);
+        assert_eq!(offset_of!(shmem_qp, usable), 92);
+        assert_eq!(offset_of!(shmem_qp, head), 128);
+        assert_eq!(offset_of!(shmem_qp, tail), 136);
+        assert_eq!(offset_of!(shmem_qp, cq_ci), 144);
+        assert_eq!(offset_of!(shmem_qp, cq_published), 152);
+        assert_eq!(offset_of!(shmem_qp, bounce_head), 160);
+        assert_eq!(offset_of!(shmem_qp, sync_epoch), 168);
+        assert_eq!(offset_of!(shmem_qp, open), 176);
+        assert_eq!(offset_of!(shmem_qp, broken), 180);
+        assert_eq!(offset_of!(shmem_core, arrived), 0);
+        assert_eq!(offset_of!(shmem_core, released), 8);
+        assert_eq!(offset_of!(shmem_core, epoch), 16);
+        assert_eq!(offset_of!(shmem_core, owner), 24);
+        assert_eq!(offset_of!(shmem_core, left_open), 32);
+        assert_eq!(offset_of!(shmem_core, data_requests), 64);
+        assert_eq!(offset_of!(shmem_core, sync_requests), 72);
+        assert_eq!(offset_of!(shmem_core, sq_doorbells), 80);
+        assert_eq!(offset_of!(shmem_core, cq_doorbells), 88);
+        assert_eq!(offset_of!(shmem_core, ring_copies), 96);
+        assert_eq!(offset_of!(shmem_core, polls), 104);
+        assert_eq!(offset_of!(shmem_core, roce_bytes), 112);
+        assert_eq!(offset_of!(shmem_core, mapped_bytes), 120);
+    }
+
+    #[test]
     fn the_sync_area_has_a_line_a_core_and_pe_and_memory_for_each_team() {
         assert_eq!(team_size(8), (32 + 16) * 64);
         assert_eq!(team_offset(1, 4, 8), 32 * 64 + team_size(8));

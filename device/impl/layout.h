@@ -1,4 +1,4 @@
-/* Checks that the compiler of the kernels lays abi.h out as the host's does: the same numbers are asserted in host/abi.rs. */
+/* Checks that the compiler of the kernels lays abi.h out as the host does: host/abi.rs asserts the sizes, and every number of queue pairs and cores. */
 #ifndef SHMEM_IMPL_LAYOUT_H
 #define SHMEM_IMPL_LAYOUT_H
 
@@ -18,20 +18,42 @@ SHMEM_AT(shmem_peer, rkey, 24);
 SHMEM_AT(shmem_peer, engines, 28);
 SHMEM_SIZE_IS(shmem_qp, 256);
 SHMEM_AT(shmem_qp, qpn, 8);
+SHMEM_AT(shmem_qp, cqn, 12);
 SHMEM_AT(shmem_qp, sq_depth, 16);
+SHMEM_AT(shmem_qp, cq_depth, 20);
+SHMEM_AT(shmem_qp, cqe_size, 24);
 SHMEM_AT(shmem_qp, sl, 28);
 SHMEM_AT(shmem_qp, sq_buf, 32);
+SHMEM_AT(shmem_qp, cq_buf, 40);
+SHMEM_AT(shmem_qp, sq_db, 48);
 SHMEM_AT(shmem_qp, cq_db, 56);
+SHMEM_AT(shmem_qp, results, 64);
 SHMEM_AT(shmem_qp, bounce, 72);
+SHMEM_AT(shmem_qp, n_results, 80);
+SHMEM_AT(shmem_qp, bounce_size, 84);
+SHMEM_AT(shmem_qp, scratch_lkey, 88);
 SHMEM_AT(shmem_qp, usable, 92);
 SHMEM_AT(shmem_qp, head, 128); /* the core's own line begins here */
+SHMEM_AT(shmem_qp, tail, 136);
+SHMEM_AT(shmem_qp, cq_ci, 144);
+SHMEM_AT(shmem_qp, cq_published, 152);
+SHMEM_AT(shmem_qp, bounce_head, 160);
 SHMEM_AT(shmem_qp, sync_epoch, 168);
 SHMEM_AT(shmem_qp, open, 176);
 SHMEM_AT(shmem_qp, broken, 180);
 SHMEM_SIZE_IS(shmem_core, 128);
 SHMEM_AT(shmem_core, arrived, 0);
+SHMEM_AT(shmem_core, released, 8);
+SHMEM_AT(shmem_core, epoch, 16);
+SHMEM_AT(shmem_core, owner, 24);
 SHMEM_AT(shmem_core, left_open, 32);
 SHMEM_AT(shmem_core, data_requests, 64); /* a line of its own */
+SHMEM_AT(shmem_core, sync_requests, 72);
+SHMEM_AT(shmem_core, sq_doorbells, 80);
+SHMEM_AT(shmem_core, cq_doorbells, 88);
+SHMEM_AT(shmem_core, ring_copies, 96);
+SHMEM_AT(shmem_core, polls, 104);
+SHMEM_AT(shmem_core, roce_bytes, 112);
 SHMEM_AT(shmem_core, mapped_bytes, 120);
 SHMEM_SIZE_IS(shmem_error, 64);
 SHMEM_AT(shmem_error, code, 0);
