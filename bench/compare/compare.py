@@ -76,7 +76,11 @@ def found(built):
         print("compare: no Open MPI OSHMEM here; on Debian: apt-get install --no-install-recommends openmpi-bin libopenmpi-dev", file=sys.stderr)
     home = os.environ.get("SOS_HOME")
     if home:
-        libraries.append(Library("Sandia", f"{home}/bin/oshcc", [f"{home}/bin/oshrun"], [], dict(SHMEM_SYMMETRIC_SIZE=HEAP)))
+        # Its oshrun takes the first mpirun on PATH; a build with its own small PMI-1 client needs a launcher that speaks it, as Hydra does.
+        launcher = os.environ.get("OSHRUN_LAUNCHER") or shutil.which("mpiexec.hydra")
+        env = dict(SHMEM_SYMMETRIC_SIZE=HEAP, **(dict(OSHRUN_LAUNCHER=launcher) if launcher else {}))
+        # Without position independence: its transports find static data only at equal addresses.
+        libraries.append(Library("Sandia", f"{home}/bin/oshcc", [f"{home}/bin/oshrun"], ["-no-pie", "-fno-pie"], env))
     return libraries
 
 

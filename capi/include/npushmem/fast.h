@@ -1,4 +1,4 @@
-/* fast.h: the inline path of single-element, small and atomic routines. Included by shmem.h; not for programs.
+/* fast.h: the inline path of single-element, small and atomic routines, fence and quiet. Included by shmem.h; not for programs.
  *
  * Where every PE's memory is mapped, a put is a store: checking the PE, one load of the PE's distance, one addition, the access. The library
  * publishes what that takes in a table behind the pointer shmemi_fast_v1. The pointer is null before init and after finalize, while calls are
@@ -196,6 +196,30 @@ SHMEMI_ALWAYS void *shmemi_at(const void *addr, int pe) {
       shmemi_##NAME##_atomic_set(dest, value, pe);                                                                \
     }                                                                                                             \
   }
+
+/* Orders the puts before against those after: x86-64 keeps stores in order, so only the compiler is told. */
+void shmemi_fence(void) SHMEMI_CALLED(fence);
+SHMEMI_BODY void shmem_fence(void) {
+  if (SHMEMI_LIKELY(shmemi_fast() != 0))
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+  else
+    shmemi_fence();
+}
+
+/* Completes the puts before: stores ahead of later loads, which takes an instruction everywhere. A locked one on the own stack orders ordinary
+ * memory as mfence does, and costs less. */
+void shmemi_quiet(void) SHMEMI_CALLED(quiet);
+SHMEMI_BODY void shmem_quiet(void) {
+  if (SHMEMI_LIKELY(shmemi_fast() != 0)) {
+#if defined(__x86_64__)
+    __asm__ __volatile__("lock orl $0, -8(%%rsp)" ::: "memory", "cc");
+#else
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+  } else {
+    shmemi_quiet();
+  }
+}
 
 #include "inline.h"
 
