@@ -53,7 +53,7 @@ compare: setup
 	$(CARGO) build -q --release --locked -p npushmem-cli -p npushmem-capi
 	python3 bench/compare/compare.py $(TARGET)/release $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(filter quick,$(COMPARE)),--quick)
 
-# Writes the generated parts of capi/include anew from capi/src/table.rs and constants.rs.
+# Writes the generated parts of capi/include anew from host/shm/table.rs and constants.rs.
 header: setup
 	NPUSHMEM_WRITE_HEADERS=1 $(CARGO) test -q --locked -p npushmem-capi --test header
 

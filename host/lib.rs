@@ -32,6 +32,8 @@ mod memory;
 mod object;
 mod run;
 mod runtime;
+#[doc(hidden)]
+pub mod shm;
 mod sym;
 mod teams;
 mod transport;

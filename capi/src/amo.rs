@@ -11,7 +11,7 @@ use std::sync::atomic::{
 use crate::context::{ctx_distance, slow_ctx_target, Ctx};
 use crate::entry::hot;
 use crate::state::{self, distance, fast, routine, CRoutine};
-use crate::table::{
+use npushmem::shm::table::{
     for_each_amo_ext_type, for_each_amo_std_type, for_each_bitwise_type, for_each_old_amo_ext_type,
     for_each_old_amo_type,
 };

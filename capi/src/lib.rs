@@ -5,15 +5,17 @@
 //! static data: every transfer is loads and stores.
 //!
 //! Map: state.rs (the process's state, address translation), window.rs (where peers are mapped), statics.rs (symmetric static data), setup.rs,
-//! memory.rs, rma/, amo.rs, order.rs, signal.rs, context.rs, lock.rs; wait.rs, wait_until.rs, teams/, collectives/; table.rs (the types).
-//! Nothing here is for Rust programs: they use the `npushmem` crate.
+//! memory.rs, rma/, amo.rs, order.rs, signal.rs, context.rs, lock.rs, wait_until.rs, teams/, calls/ (collectives). What is not particular to C (algorithms of
+//! collectives, waiting, the type table) is `npushmem::shm`, which the Rust API uses too. Nothing here is for Rust programs: they use the `npushmem` crate.
 
 // Bodies of C routines: their callers keep the standard's contract (entry.rs), and the standard decides how many parameters they have.
 #![allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
 
+#[cfg(not(target_arch = "x86_64"))]
+compile_error!("reductions of long double (npushmem::shm::ops) are written for x86-64 only so far");
+
 mod amo;
 mod calls;
-mod collectives;
 mod constants;
 mod context;
 mod entry;
@@ -26,8 +28,6 @@ mod setup;
 mod signal;
 mod state;
 mod statics;
-mod table;
 mod teams;
-mod wait;
 mod wait_until;
 mod window;

@@ -36,7 +36,7 @@ fn slow_lock(routine: &'static CRoutine, lock: *mut c_long) -> *mut u8 {
 #[inline(never)]
 fn wait(lock: &AtomicU64, ticket: u32) {
     entry::guard("shmem_set_lock", || {
-        crate::wait::until(|| served(lock.load(Ordering::Acquire)) == ticket);
+        npushmem::shm::wait::until(|| served(lock.load(Ordering::Acquire)) == ticket);
     });
 }
 

@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::constants::{SHMEM_SIGNAL_ADD, SHMEM_SIGNAL_SET};
 use crate::context::{ctx_distance, ctx_target, slow_ctx_target, Ctx};
 use crate::entry::hot;
-use crate::rma::copy::copy;
 use crate::rma::{slow_ctx_transfer, slow_transfer, Way};
 use crate::state::{self, distance, fast, routine, slow_target, target, CRoutine};
-use crate::table::{for_each_rma_type, for_each_size};
+use npushmem::shm::copy::copy;
+use npushmem::shm::table::{for_each_rma_type, for_each_size};
 
 /// Updates the signal variable at `at`.
 #[inline(always)]

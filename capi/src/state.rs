@@ -125,7 +125,7 @@ pub(crate) struct Parts {
 
 /// Bytes of the library's internal symmetric area (collectives, locks): [`State::sync_area`].
 pub(crate) fn sync_bytes(n_pes: u32) -> usize {
-    crate::collectives::layout::area_bytes(n_pes as usize)
+    npushmem::shm::layout::area_bytes(n_pes as usize)
 }
 
 /// Makes a fresh heap zero: the emulated device has marked both its ends, so that kernels notice what they did not set. Here nobody has

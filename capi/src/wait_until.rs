@@ -8,8 +8,8 @@ use crate::constants::{
 };
 use crate::entry::{entry, hot, name};
 use crate::state;
-use crate::table::{for_each_old_wait_type, for_each_wait_type};
-use crate::wait;
+use npushmem::shm::table::{for_each_old_wait_type, for_each_wait_type};
+use npushmem::shm::wait;
 use std::ffi::{c_int, c_long};
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 

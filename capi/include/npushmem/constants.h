@@ -1,6 +1,6 @@
 /* constants.h: constants of OpenSHMEM 1.6 (Library Constants).
  *
- * Generated from capi/src/table.rs and capi/src/constants.rs by `make header`; do not edit. Included by shmem.h; not for programs. */
+ * Generated from host/shm/table.rs and capi/src/constants.rs by `make header`; do not edit. Included by shmem.h; not for programs. */
 
 #define SHMEM_MAJOR_VERSION 1 /* Version of the standard: 1.6. */
 #define SHMEM_MINOR_VERSION 6 /* Version of the standard: 1.6. */

@@ -1,6 +1,6 @@
 /* declarations.h: prototypes of every routine of OpenSHMEM 1.6, deprecated ones included.
  *
- * Generated from capi/src/table.rs and capi/src/constants.rs by `make header`; do not edit. Included by shmem.h; not for programs. */
+ * Generated from host/shm/table.rs and capi/src/constants.rs by `make header`; do not edit. Included by shmem.h; not for programs. */
 
 /* Start and end, who is there (Library Setup, Exit, and Query Routines; Thread Support). */
 void shmem_init(void);

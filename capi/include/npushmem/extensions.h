@@ -1,6 +1,6 @@
 /* extensions.h: names with shmemx_ of routines that were extensions before OpenSHMEM 1.6.
  *
- * Generated from capi/src/table.rs and capi/src/constants.rs by `make header`; do not edit. Included by shmem.h; not for programs. */
+ * Generated from host/shm/table.rs and capi/src/constants.rs by `make header`; do not edit. Included by shmem.h; not for programs. */
 
 #define shmemx_ibput shmem_ibput
 #define shmemx_float_ibput shmem_float_ibput

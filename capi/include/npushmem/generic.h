@@ -1,6 +1,6 @@
 /* generic.h: type-generic names by C11 _Generic. The type of the first pointer to data decides; a context before it may be given.
  *
- * Generated from capi/src/table.rs and capi/src/constants.rs by `make header`; do not edit. Included by shmem.h; not for programs. */
+ * Generated from host/shm/table.rs and capi/src/constants.rs by `make header`; do not edit. Included by shmem.h; not for programs. */
 
 #define SHMEMI_FIRST(a, ...) a
 #define SHMEMI_SECOND(a, b, ...) b

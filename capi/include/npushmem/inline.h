@@ -1,6 +1,6 @@
 /* inline.h: inline bodies of single-element, small and atomic routines, family by family; fast.h says how they work.
  *
- * Generated from capi/src/table.rs and capi/src/constants.rs by `make header`; do not edit. Included by shmem.h; not for programs. */
+ * Generated from host/shm/table.rs and capi/src/constants.rs by `make header`; do not edit. Included by shmem.h; not for programs. */
 
 SHMEMI_INLINE_RMA(float, float)
 SHMEMI_INLINE_RMA(double, double)

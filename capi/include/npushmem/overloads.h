@@ -1,6 +1,6 @@
 /* overloads.h: type-generic names as C++ overloads, as generic.h has them for C11.
  *
- * Generated from capi/src/table.rs and capi/src/constants.rs by `make header`; do not edit. Included by shmem.h; not for programs. */
+ * Generated from host/shm/table.rs and capi/src/constants.rs by `make header`; do not edit. Included by shmem.h; not for programs. */
 
 extern "C++" {
 #define SHMEMI_OVERLOAD_RMA(NAME, TYPE) \

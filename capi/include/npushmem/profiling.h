@@ -1,6 +1,6 @@
 /* profiling.h: prototypes of the profiling interface: pshmem_X is shmem_X by a name that no tool replaces (Profiling Interface).
  *
- * Generated from capi/src/table.rs and capi/src/constants.rs by `make header`; do not edit. Included by shmem.h; not for programs. */
+ * Generated from host/shm/table.rs and capi/src/constants.rs by `make header`; do not edit. Included by shmem.h; not for programs. */
 
 /* Start and end, who is there (Library Setup, Exit, and Query Routines; Thread Support). */
 void pshmem_init(void);

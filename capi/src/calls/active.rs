@@ -4,17 +4,17 @@
 
 use super::data::strides;
 use super::{check, check_root, Buffers};
-use crate::collectives::data;
-use crate::collectives::ops::{operation, And, Max, Min, Operation, Or, Prod, Sum, Xor};
-use crate::collectives::reduce;
 use crate::entry::{entry, name};
 use crate::state::{self, State};
-use crate::table::{
+use crate::teams::{self, Team};
+use npushmem::shm::data;
+use npushmem::shm::ops::{operation, And, Max, Min, Operation, Or, Prod, Sum, Xor};
+use npushmem::shm::reduce;
+use npushmem::shm::shape::Shape;
+use npushmem::shm::table::{
     for_each_collective_size, for_each_to_all_arith_type, for_each_to_all_bitwise_type,
     for_each_to_all_minmax_type,
 };
-use crate::teams::shape::Shape;
-use crate::teams::{self, Team};
 use std::ffi::{c_int, c_long, c_void};
 
 /// Runs `body` on the team of an active set; a set that is none, or that this PE is not in, ends the job.

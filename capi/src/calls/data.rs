@@ -3,10 +3,10 @@
 //! Not the active-set forms (`active.rs`).
 
 use super::{check, check_root, Buffers, FAILED};
-use crate::collectives::data::{self, Strides};
 use crate::entry::{entry, name};
-use crate::table::for_each_rma_type;
 use crate::{state, teams};
+use npushmem::shm::data::{self, Strides};
+use npushmem::shm::table::for_each_rma_type;
 use std::ffi::{c_int, c_void};
 
 /// One routine's call for all types, sizes in bytes.

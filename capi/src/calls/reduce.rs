@@ -3,13 +3,13 @@
 //! Not the active-set forms (`active.rs`).
 
 use super::{check, Buffers, FAILED};
-use crate::collectives::ops::{operation, And, Max, Min, Operation, Or, Prod, Sum, Xor};
-use crate::collectives::reduce;
 use crate::entry::{entry, name};
-use crate::table::{
+use crate::teams;
+use npushmem::shm::ops::{operation, And, Max, Min, Operation, Or, Prod, Sum, Xor};
+use npushmem::shm::reduce;
+use npushmem::shm::table::{
     for_each_reduce_arith_type, for_each_reduce_bitwise_type, for_each_reduce_minmax_type,
 };
-use crate::teams;
 use std::ffi::c_int;
 
 /// A reduction for all types.

@@ -6,7 +6,6 @@
 //! Other PEs read and write the same memory at the same time. Single elements are volatile accesses of their size; longer copies promise
 //! nothing about their order, as the standard has it, and every routine is called through C's interface, which the compiler cannot see through.
 
-pub(crate) mod copy;
 mod single;
 mod strided;
 
@@ -15,8 +14,8 @@ use std::ffi::{c_int, c_void};
 use crate::context::{ctx_distance, slow_ctx_target, Ctx};
 use crate::entry::hot;
 use crate::state::{self, distance, fast, routine, CRoutine};
-use crate::table::{for_each_rma_type, for_each_size};
-use copy::copy;
+use npushmem::shm::copy::copy;
+use npushmem::shm::table::{for_each_rma_type, for_each_size};
 
 /// Which side of a transfer is symmetric.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::ffi::c_int;
 use crate::context::{ctx_distance, ctx_target, slow_ctx_target, Ctx};
 use crate::entry::hot;
 use crate::state::{distance, fast, routine, slow_target, target};
-use crate::table::{for_each_rma_type, LongDouble};
+use npushmem::shm::table::{for_each_rma_type, LongDouble};
 
 macro_rules! single {
     (longdouble, $($rest:tt)*) => {};

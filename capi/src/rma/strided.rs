@@ -4,11 +4,11 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::copy::copy;
 use crate::context::{ctx_target, Ctx};
 use crate::entry::hot;
 use crate::state::{routine, target, CRoutine};
-use crate::table::{for_each_rma_type, for_each_size};
+use npushmem::shm::copy::copy;
+use npushmem::shm::table::{for_each_rma_type, for_each_size};
 
 /// Blocks and where they lie.
 #[derive(Clone, Copy)]

@@ -7,13 +7,13 @@
 //! each the result. The set then keeps its slot until finalize. Where no slot is left, every call agrees again, on the last slot, which is
 //! never kept.
 
-use super::shape::Shape;
-use super::slots::Set;
 use super::{Team, Teams};
-use crate::collectives::group::number;
-use crate::collectives::layout::{pair_line, PAIR_LINES, SLOTS};
 use crate::state::State;
-use crate::wait;
+use npushmem::shm::group::number;
+use npushmem::shm::layout::{pair_line, PAIR_LINES, SLOTS};
+use npushmem::shm::shape::Shape;
+use npushmem::shm::slots::Set;
+use npushmem::shm::wait;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};

@@ -7,16 +7,14 @@
 
 pub(crate) mod active;
 mod calls;
-pub(crate) mod shape;
-pub(crate) mod slots;
 
-use crate::collectives::group::{Group, Kind, Memory, Mismatch};
-use crate::collectives::layout::{Slot, CONTROL, SLOT};
 use crate::constants::handle;
 use crate::state::{self, State};
-use crate::wait;
-use shape::Shape;
-use slots::{Set, Slots};
+use npushmem::shm::group::{Group, Kind, Memory, Mismatch};
+use npushmem::shm::layout::{Slot, CONTROL, SLOT};
+use npushmem::shm::shape::Shape;
+use npushmem::shm::slots::{Set, Slots};
+use npushmem::shm::wait;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};

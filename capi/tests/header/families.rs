@@ -4,7 +4,7 @@
 //! its name in routines, SIZE the bits of an element. Two liberties, both wider than the standard: waits and tests take pointers to volatile
 //! (as OpenSHMEM 1.4 had them), and locks too.
 
-use crate::table;
+use npushmem::shm::table;
 
 /// A row of the type table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

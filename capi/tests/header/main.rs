@@ -5,8 +5,6 @@
 #[path = "../../src/constants.rs"]
 mod constants;
 mod families;
-#[path = "../../src/table.rs"]
-mod table;
 mod text;
 
 use std::collections::BTreeSet;

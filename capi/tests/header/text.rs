@@ -12,7 +12,7 @@ fn head(file: &str, about: &str) -> String {
     format!(
         "/* {file}: {about}\n\
          \x20*\n\
-         \x20* Generated from capi/src/table.rs and capi/src/constants.rs by `make header`; do not edit. Included by shmem.h; not for programs. */\n"
+         \x20* Generated from host/shm/table.rs and capi/src/constants.rs by `make header`; do not edit. Included by shmem.h; not for programs. */\n"
     )
 }
 

@@ -10,8 +10,6 @@ mod constants;
 #[allow(dead_code)]
 mod families;
 mod harness;
-#[path = "../../src/table.rs"]
-mod table;
 mod types;
 
 use std::collections::BTreeSet;

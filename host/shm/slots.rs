@@ -4,25 +4,25 @@
 //!
 //! Destroying a team waits for nobody: its slot is free again at a PE when all members have said that they read nothing of it any more.
 
-use crate::collectives::group::number;
-use crate::collectives::layout::SLOTS;
+use super::group::number;
+use super::layout::SLOTS;
 use std::sync::atomic::Ordering;
 
 /// Words of a set of slots.
-pub(crate) const WORDS: usize = SLOTS / 64;
+pub const WORDS: usize = SLOTS / 64;
 
 /// A set of slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Set(pub(crate) [u64; WORDS]);
+pub struct Set(pub [u64; WORDS]);
 
 impl Set {
     /// Slots in both.
-    pub(crate) fn and(self, other: Set) -> Set {
+    pub fn and(self, other: Set) -> Set {
         Set(std::array::from_fn(|i| self.0[i] & other.0[i]))
     }
 
     /// The lowest slots, `N` of them; `None` when there are fewer.
-    pub(crate) fn lowest<const N: usize>(mut self) -> Option<[usize; N]> {
+    pub fn lowest<const N: usize>(mut self) -> Option<[usize; N]> {
         let mut found = [0; N];
         for slot in &mut found {
             let word = self.0.iter().position(|&w| w != 0)?;
@@ -47,7 +47,7 @@ struct Leaving {
 unsafe impl Send for Leaving {}
 
 /// This PE's slots.
-pub(crate) struct Slots {
+pub struct Slots {
     free: Set,
     /// Above the number of every operation that any freed slot has seen here.
     ceiling: u64,
@@ -58,7 +58,7 @@ pub(crate) struct Slots {
 
 impl Slots {
     /// All slots free but the first `reserved` and the last one.
-    pub(crate) fn new(reserved: usize) -> Slots {
+    pub fn new(reserved: usize) -> Slots {
         let mut free = Set([u64::MAX; WORDS]);
         for slot in (0..reserved).chain([SLOTS - 1]) {
             free.0[slot / 64] &= !(1 << (slot % 64));
@@ -73,7 +73,7 @@ impl Slots {
 
     /// The free slots, the number above which operations in them may start, and whether more may become free. [`Slots::settle`] must follow if
     /// the set is not empty.
-    pub(crate) fn offer(&mut self) -> (Set, u64, bool) {
+    pub fn offer(&mut self) -> (Set, u64, bool) {
         if self.offered {
             return (Set([0; WORDS]), self.ceiling, true);
         }
@@ -94,7 +94,7 @@ impl Slots {
     }
 
     /// Ends an agreement in which this PE made the offer `offered`: `slots` are used from now on.
-    pub(crate) fn settle(&mut self, offered: Set, slots: &[usize]) {
+    pub fn settle(&mut self, offered: Set, slots: &[usize]) {
         for slot in slots {
             self.free.0[slot / 64] &= !(1 << (slot % 64));
         }
@@ -104,13 +104,13 @@ impl Slots {
     }
 
     /// Notes that this PE has destroyed the team in `slot`, whose last operation was `last`.
-    pub(crate) fn leave(&mut self, slot: usize, last: u64, lines: Vec<*mut u8>) {
+    pub fn leave(&mut self, slot: usize, last: u64, lines: Vec<*mut u8>) {
         self.raise(last);
         self.leaving.push(Leaving { slot, last, lines });
     }
 
     /// Notes that operations up to `last` have used a slot.
-    pub(crate) fn raise(&mut self, last: u64) {
+    pub fn raise(&mut self, last: u64) {
         self.ceiling = self.ceiling.max(last);
     }
 }

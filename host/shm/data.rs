@@ -26,7 +26,7 @@ unsafe fn place(src: *const u8, dst: *mut u8, bytes: usize) {
 /// # Safety
 /// Symmetric addresses, valid for `bytes` on all members; the same call by all members.
 #[inline]
-pub(crate) unsafe fn broadcast(
+pub unsafe fn broadcast(
     group: &Group,
     memory: &impl Memory,
     dest: *mut u8,
@@ -71,7 +71,7 @@ pub(crate) unsafe fn broadcast(
 /// # Safety
 /// Symmetric addresses, `src` valid for `bytes` and `dest` for `bytes` times the size of the group, not overlapping; the same call by all members.
 #[inline]
-pub(crate) unsafe fn fcollect(
+pub unsafe fn fcollect(
     group: &Group,
     memory: &impl Memory,
     dest: *mut u8,
@@ -111,7 +111,7 @@ pub(crate) unsafe fn fcollect(
 ///
 /// # Safety
 /// As for [`fcollect`]; `dest` is valid for the sum of all sizes.
-pub(crate) unsafe fn collect(
+pub unsafe fn collect(
     group: &Group,
     memory: &impl Memory,
     dest: *mut u8,
@@ -157,7 +157,7 @@ pub(crate) unsafe fn collect(
 /// # Safety
 /// Symmetric addresses, both valid for `bytes` times the size of the group, not overlapping; the same call by all members.
 #[inline]
-pub(crate) unsafe fn alltoall(
+pub unsafe fn alltoall(
     group: &Group,
     memory: &impl Memory,
     dest: *mut u8,
@@ -197,15 +197,15 @@ pub(crate) unsafe fn alltoall(
 
 /// Elements of a strided exchange.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Strides {
+pub struct Strides {
     /// Elements between consecutive ones in `dest`.
-    pub(crate) dest: usize,
+    pub dest: usize,
     /// Elements between consecutive ones in `src`.
-    pub(crate) src: usize,
+    pub src: usize,
     /// Bytes of an element.
-    pub(crate) element: usize,
+    pub element: usize,
     /// Elements of a block.
-    pub(crate) count: usize,
+    pub count: usize,
 }
 
 impl Strides {
@@ -257,7 +257,7 @@ unsafe fn copy_element(from: *const u8, to: *mut u8, bytes: usize) {
 ///
 /// # Safety
 /// As for [`alltoall`], for the strided extents.
-pub(crate) unsafe fn alltoalls(
+pub unsafe fn alltoalls(
     group: &Group,
     memory: &impl Memory,
     dest: *mut u8,

@@ -5,25 +5,25 @@
 //! Integers wrap around (C leaves signed overflow undefined). Minimum and maximum of floats compare like C's `a < b ? a : b`.
 //! Sources: OpenSHMEM 1.6, table "Reduction Types, Names, and Supporting Operations for Team-Based Reductions".
 
-use crate::table::{ComplexDouble, ComplexFloat, LongDouble};
+use super::table::{ComplexDouble, ComplexFloat, LongDouble};
 
 /// A reduction's operation on elements of one type, with the type erased.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Operation {
+pub struct Operation {
     /// Bytes of an element.
-    pub(crate) element: usize,
+    pub element: usize,
     /// `dest[i] = a[i] op b[i]` for i below the count; `dest` is `a`, is `b`, or overlaps neither. Pointers are aligned for the type.
-    pub(crate) combine: unsafe fn(dest: *mut u8, a: *const u8, b: *const u8, count: usize),
+    pub combine: unsafe fn(dest: *mut u8, a: *const u8, b: *const u8, count: usize),
 }
 
 /// `a op b` for elements of type `T`.
-pub(crate) trait Op<T> {
+pub trait Op<T> {
     /// One element.
     fn apply(a: T, b: T) -> T;
 }
 
 /// The operation `O` on elements of `T`.
-pub(crate) const fn operation<T: Copy, O: Op<T>>() -> Operation {
+pub const fn operation<T: Copy, O: Op<T>>() -> Operation {
     Operation {
         element: size_of::<T>(),
         combine: combine::<T, O>,
@@ -66,19 +66,19 @@ unsafe fn combine<T: Copy, O: Op<T>>(dest: *mut u8, a: *const u8, b: *const u8, 
 }
 
 /// Sum.
-pub(crate) struct Sum;
+pub struct Sum;
 /// Product.
-pub(crate) struct Prod;
+pub struct Prod;
 /// Minimum.
-pub(crate) struct Min;
+pub struct Min;
 /// Maximum.
-pub(crate) struct Max;
+pub struct Max;
 /// Bitwise and.
-pub(crate) struct And;
+pub struct And;
 /// Bitwise or.
-pub(crate) struct Or;
+pub struct Or;
 /// Bitwise exclusive or.
-pub(crate) struct Xor;
+pub struct Xor;
 
 macro_rules! op {
     ($op:ident, $type:ty, |$a:ident, $b:ident| $value:expr) => {
@@ -165,7 +165,3 @@ mod long_double {
         "fstp st(1)"
     );
 }
-
-/// `long double` elsewhere (AArch64: IEEE binary128), by the compiler's run-time routines in libgcc, which every C program has.
-#[cfg(not(target_arch = "x86_64"))]
-compile_error!("long double reductions are written for x86-64 only so far");

@@ -11,7 +11,7 @@ const SMALL: usize = 64;
 /// # Safety
 /// Both ranges are mapped and do not overlap (or are the same).
 #[inline(always)]
-pub(crate) unsafe fn copy(to: *mut u8, from: *const u8, bytes: usize) {
+pub unsafe fn copy(to: *mut u8, from: *const u8, bytes: usize) {
     if bytes == 8 {
         // SAFETY: by this function's contract.
         unsafe { word::<u64>(to, from) }

@@ -34,10 +34,10 @@ static SPINS: AtomicU32 = AtomicU32::new(SPINS_SHARED);
 static WATCH: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
 
 /// What a wait that lasts calls every now and then, with the time it has lasted: ends the program when a PE has died or a limit is over.
-pub(crate) type Watch = fn(waited: Duration);
+pub type Watch = fn(waited: Duration);
 
 /// Sets the policy for `pes` processes on this machine. Called once at initialisation.
-pub(crate) fn configure(pes: usize, watch: Option<Watch>) {
+pub fn configure(pes: usize, watch: Option<Watch>) {
     let spins = if pes > cores() {
         SPINS_SHARED
     } else {
@@ -50,7 +50,7 @@ pub(crate) fn configure(pes: usize, watch: Option<Watch>) {
 }
 
 /// Cores of this machine that are online: the same answer for every PE on it, whatever cores each is bound to.
-pub(crate) fn cores() -> usize {
+pub fn cores() -> usize {
     let text = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     let count: usize = text.trim().split(',').filter_map(range_length).sum();
     if count > 0 {
@@ -69,7 +69,7 @@ fn range_length(range: &str) -> Option<usize> {
 
 /// Returns when `ready` says true. `ready` must read the memory it looks at with acquire ordering or stronger.
 #[inline]
-pub(crate) fn until(mut ready: impl FnMut() -> bool) {
+pub fn until(mut ready: impl FnMut() -> bool) {
     for _ in 0..EAGER_POLLS {
         if ready() {
             return;

@@ -1,21 +1,12 @@
 //! The algorithms of collectives against a sequential model: PEs are threads of this process, each with a heap of its own.
 //!
-//! Not the C routines (the programs in `tests/programs` call those). The library is a cdylib, so its sources are included here.
+//! Not the C routines (the programs in capi/tests call those), nor the Rust API.
 
-#![allow(dead_code)]
-
-#[path = "../src/collectives/mod.rs"]
-mod collectives;
-#[path = "../src/table.rs"]
-mod table;
-#[path = "../src/wait.rs"]
-mod wait;
-
-use collectives::data::{self, Strides};
-use collectives::group::{Group, Memory};
-use collectives::layout::{self, Slot};
-use collectives::ops::{self, Operation};
-use collectives::reduce;
+use npushmem::shm::data::{self, Strides};
+use npushmem::shm::group::{Group, Memory};
+use npushmem::shm::layout::{self, Slot};
+use npushmem::shm::ops::{self, Operation};
+use npushmem::shm::{reduce, table};
 use proptest::prelude::*;
 
 /// Bytes of user memory of each PE, for `src` and for `dest`.

@@ -1,21 +1,8 @@
 //! Which PEs a team has after splits, against brute force; and which slots are free. No processes: the arithmetic only.
 
-#![allow(dead_code)]
-
-#[path = "../src/collectives/mod.rs"]
-mod collectives;
-#[path = "../src/teams/shape.rs"]
-mod shape;
-#[path = "../src/teams/slots.rs"]
-mod slots;
-#[path = "../src/table.rs"]
-mod table;
-#[path = "../src/wait.rs"]
-mod wait;
-
+use npushmem::shm::shape::Shape;
+use npushmem::shm::slots::{self, Set, Slots};
 use proptest::prelude::*;
-use shape::Shape;
-use slots::{Set, Slots};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// World PEs of a team, in order.

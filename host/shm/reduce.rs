@@ -35,7 +35,7 @@ fn piece(count: usize, element: usize, index: usize, size: usize) -> Range<usize
 ///
 /// # Safety
 /// Symmetric addresses, aligned and valid for `count` elements; the same array or not overlapping; the same call by all members.
-pub(crate) unsafe fn reduce(
+pub unsafe fn reduce(
     group: &Group,
     memory: &impl Memory,
     operation: Operation,
@@ -206,7 +206,7 @@ unsafe fn reduce_in_pieces(
 ///
 /// # Safety
 /// As for [`reduce`].
-pub(crate) unsafe fn scan(
+pub unsafe fn scan(
     group: &Group,
     memory: &impl Memory,
     operation: Operation,

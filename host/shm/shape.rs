@@ -4,18 +4,18 @@
 
 /// PEs `start`, `start + stride`, ... of the world, `size` of them; the stride may be negative (and is 0 only for one member).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Shape {
+pub struct Shape {
     /// World PE of member 0.
-    pub(crate) start: i32,
+    pub start: i32,
     /// World PEs between consecutive members.
-    pub(crate) stride: i32,
+    pub stride: i32,
     /// Members; at least 1.
-    pub(crate) size: i32,
+    pub size: i32,
 }
 
 impl Shape {
     /// The world of `n_pes`.
-    pub(crate) fn world(n_pes: i32) -> Shape {
+    pub fn world(n_pes: i32) -> Shape {
         Shape {
             start: 0,
             stride: 1,
@@ -25,13 +25,13 @@ impl Shape {
 
     /// World PE of a member.
     #[inline]
-    pub(crate) fn pe(self, member: i32) -> i32 {
+    pub fn pe(self, member: i32) -> i32 {
         self.start + member * self.stride
     }
 
     /// The member that is world PE `pe`.
     #[inline]
-    pub(crate) fn member(self, pe: i32) -> Option<i32> {
+    pub fn member(self, pe: i32) -> Option<i32> {
         let distance = pe - self.start;
         if self.stride == 0 {
             return (distance == 0).then_some(0);
@@ -41,7 +41,7 @@ impl Shape {
     }
 
     /// Members `start`, `start + stride`, ... of this team, as a team (OpenSHMEM 1.6, `shmem_team_split_strided`). `None`: no valid triplet.
-    pub(crate) fn strided(self, start: i32, stride: i32, size: i32) -> Option<Shape> {
+    pub fn strided(self, start: i32, stride: i32, size: i32) -> Option<Shape> {
         if size < 1 || (stride == 0 && size != 1) {
             return None;
         }
@@ -57,7 +57,7 @@ impl Shape {
 
     /// The row and the column of `member` when this team is laid out in rows of `xrange` (OpenSHMEM 1.6, `shmem_team_split_2d`).
     /// `None`: `xrange` is not positive.
-    pub(crate) fn row_and_column(self, xrange: i32, member: i32) -> Option<(Shape, Shape)> {
+    pub fn row_and_column(self, xrange: i32, member: i32) -> Option<(Shape, Shape)> {
         if xrange < 1 {
             return None;
         }

@@ -7,21 +7,21 @@
 //! without that, the same unit of all PEs would compete for one set of the first-level cache.
 
 /// Bytes of a unit: two cache lines.
-pub(crate) const UNIT: usize = 128;
+pub const UNIT: usize = 128;
 /// Units of a control page.
 const UNITS: usize = 32;
 /// Bytes of a control page.
-pub(crate) const CONTROL: usize = UNIT * UNITS;
+pub const CONTROL: usize = UNIT * UNITS;
 /// Operations that a member can have published before the others have finished the first of them.
-pub(crate) const RING: usize = 8;
+pub const RING: usize = 8;
 /// Largest contribution of a member that goes through its staging buffer, in bytes; larger ones are read where they are.
-pub(crate) const STAGED: usize = 2048;
+pub const STAGED: usize = 2048;
 /// Largest contribution that travels in the header's own unit, in bytes.
-pub(crate) const INLINE: usize = UNIT - HEADER_DATA;
+pub const INLINE: usize = UNIT - HEADER_DATA;
 /// Offset of the data in a header's unit; a multiple of 16 for `long double`.
-pub(crate) const HEADER_DATA: usize = 16;
+pub const HEADER_DATA: usize = 16;
 /// Offset of the second word of a header.
-pub(crate) const HEADER_AUX: usize = 8;
+pub const HEADER_AUX: usize = 8;
 
 /// Unit: number of the last operation that this member has finished (it reads nobody's data of it any more).
 const FINISHED: usize = 0;
@@ -32,34 +32,34 @@ const HEADERS: usize = 2;
 /// First unit of the rounds of a dissemination barrier, each written by one partner.
 const ROUNDS: usize = HEADERS + RING;
 /// Rounds of a dissemination barrier at most: 2^20 members.
-pub(crate) const MOST_ROUNDS: usize = 20;
+pub const MOST_ROUNDS: usize = 20;
 const _: () = assert!(ROUNDS + MOST_ROUNDS <= UNITS);
 
 /// Bytes of a slot.
-pub(crate) const SLOT: usize = CONTROL + RING * STAGED;
+pub const SLOT: usize = CONTROL + RING * STAGED;
 /// Slots of a PE: the world team, the shared team, other teams and active sets.
-pub(crate) const SLOTS: usize = 128;
+pub const SLOTS: usize = 128;
 
 /// Lines of a pair of PEs: request and reply of an agreement, and the meeting of two.
-pub(crate) const PAIR_LINES: usize = 3;
+pub const PAIR_LINES: usize = 3;
 /// Bytes of a line of a pair.
-pub(crate) const PAIR_LINE: usize = 64;
+pub const PAIR_LINE: usize = 64;
 /// Alignment of the area.
-pub(crate) const AREA_ALIGN: usize = 4096;
+pub const AREA_ALIGN: usize = 4096;
 
 /// Bytes of the area in each PE's symmetric memory.
-pub(crate) const fn area_bytes(n_pes: usize) -> usize {
+pub const fn area_bytes(n_pes: usize) -> usize {
     (SLOTS * SLOT + n_pes * PAIR_LINES * PAIR_LINE).next_multiple_of(AREA_ALIGN)
 }
 
 /// Offset of a pair's line in the area of the PE that reads it; `writer` is the PE that writes it.
-pub(crate) const fn pair_line(writer: usize, line: usize) -> usize {
+pub const fn pair_line(writer: usize, line: usize) -> usize {
     SLOTS * SLOT + (writer * PAIR_LINES + line) * PAIR_LINE
 }
 
 /// One member's slot, as mapped in this process.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Slot {
+pub struct Slot {
     base: *mut u8,
     /// The PE's number in the world, by which the page is turned.
     turn: usize,
@@ -67,7 +67,7 @@ pub(crate) struct Slot {
 
 impl Slot {
     /// The slot at `base` of PE `pe`.
-    pub(crate) fn new(base: *mut u8, pe: usize) -> Slot {
+    pub fn new(base: *mut u8, pe: usize) -> Slot {
         Slot {
             base,
             turn: pe.wrapping_mul(5),
@@ -82,31 +82,31 @@ impl Slot {
 
     /// The line of the last finished operation.
     #[inline]
-    pub(crate) fn finished(self) -> *mut u8 {
+    pub fn finished(self) -> *mut u8 {
         self.unit(FINISHED)
     }
 
     /// The line of the last operation whose first part is done.
     #[inline]
-    pub(crate) fn phase(self) -> *mut u8 {
+    pub fn phase(self) -> *mut u8 {
         self.unit(PHASE)
     }
 
     /// The header of operation `number`.
     #[inline]
-    pub(crate) fn header(self, number: u64) -> *mut u8 {
+    pub fn header(self, number: u64) -> *mut u8 {
         self.unit(HEADERS + number as usize % RING)
     }
 
     /// The line of a round of the dissemination barrier.
     #[inline]
-    pub(crate) fn round(self, round: usize) -> *mut u8 {
+    pub fn round(self, round: usize) -> *mut u8 {
         self.unit(ROUNDS + round)
     }
 
     /// Where the data of operation `number` is, `bytes` of it.
     #[inline]
-    pub(crate) fn staging(self, number: u64, bytes: usize) -> *mut u8 {
+    pub fn staging(self, number: u64, bytes: usize) -> *mut u8 {
         if bytes <= INLINE {
             self.header(number).wrapping_add(HEADER_DATA)
         } else {

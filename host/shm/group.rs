@@ -8,14 +8,14 @@
 //! members' "finished" lines. Numbers never go back, also when a slot passes to another group: that one starts above.
 
 use super::layout::{self, Slot, HEADER_AUX, MOST_ROUNDS, RING, STAGED};
-use crate::wait;
+use super::wait;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Members up to which a barrier reads everybody's line, where every PE has a core of its own. Beyond, rounds of a dissemination barrier cost less.
 const FLAT_WITH_CORES: usize = 16;
 
 /// How a group reaches the memory of its members.
-pub(crate) trait Memory {
+pub trait Memory {
     /// Address in this process of PE `pe`'s copy of the symmetric address `addr`.
     ///
     /// # Safety
@@ -28,7 +28,7 @@ pub(crate) trait Memory {
 /// # Safety
 /// `line` is mapped, 8-byte aligned, and accessed only atomically while the program runs.
 #[inline]
-pub(crate) unsafe fn number<'a>(line: *mut u8) -> &'a AtomicU64 {
+pub unsafe fn number<'a>(line: *mut u8) -> &'a AtomicU64 {
     // SAFETY: the caller's contract.
     unsafe { AtomicU64::from_ptr(line.cast()) }
 }
@@ -36,7 +36,7 @@ pub(crate) unsafe fn number<'a>(line: *mut u8) -> &'a AtomicU64 {
 /// What operations members compare under SHMEM_DEBUG: a kind and a size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// Barrier or sync.
     Sync = 1,
     /// Broadcast.
@@ -52,10 +52,10 @@ pub(crate) enum Kind {
 }
 
 /// Called when members turn out to be in different collectives: the other member's world PE, and both descriptions.
-pub(crate) type Mismatch = fn(other: usize, mine: (u8, u64), theirs: (u8, u64));
+pub type Mismatch = fn(other: usize, mine: (u8, u64), theirs: (u8, u64));
 
 /// PEs that run collectives together.
-pub(crate) struct Group {
+pub struct Group {
     slots: Box<[Slot]>,
     pes: Box<[u32]>,
     me: usize,
@@ -74,7 +74,7 @@ unsafe impl Sync for Group {}
 
 impl Group {
     /// A group of `members` (the slot of each, as mapped here, and its world PE), of which this PE is number `me`, that has done `start` operations.
-    pub(crate) fn new(
+    pub fn new(
         members: Vec<(Slot, u32)>,
         me: usize,
         start: u64,
@@ -95,35 +95,35 @@ impl Group {
 
     /// Members.
     #[inline]
-    pub(crate) fn size(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.slots.len()
     }
 
     /// This PE's number among the members.
     #[inline]
-    pub(crate) fn me(&self) -> usize {
+    pub fn me(&self) -> usize {
         self.me
     }
 
     /// The world PE of member `index`.
     #[inline]
-    pub(crate) fn pe(&self, index: usize) -> usize {
+    pub fn pe(&self, index: usize) -> usize {
         self.pes[index] as usize
     }
 
     /// Operations done so far.
-    pub(crate) fn done(&self) -> u64 {
+    pub fn done(&self) -> u64 {
         self.number.load(Ordering::Relaxed)
     }
 
     /// Where the "finished" lines of the members are, for one who must know later that all have left.
-    pub(crate) fn finished_lines(&self) -> Vec<*mut u8> {
+    pub fn finished_lines(&self) -> Vec<*mut u8> {
         self.slots.iter().map(|s| s.finished()).collect()
     }
 
     /// Starts the next operation.
     #[inline]
-    pub(crate) fn begin(&self) -> u64 {
+    pub fn begin(&self) -> u64 {
         let number = self.number.load(Ordering::Relaxed) + 1;
         self.number.store(number, Ordering::Relaxed);
         number
@@ -134,7 +134,7 @@ impl Group {
     /// # Safety
     /// `data` is readable for `bytes`, at most [`STAGED`].
     #[inline]
-    pub(crate) unsafe fn publish(&self, number: u64, word: u64, data: *const u8, bytes: usize) {
+    pub unsafe fn publish(&self, number: u64, word: u64, data: *const u8, bytes: usize) {
         debug_assert!(bytes <= STAGED);
         // The header was last used by operation number - RING.
         if self.known.load(Ordering::Relaxed) + (RING as u64) < number {
@@ -154,7 +154,7 @@ impl Group {
 
     /// Waits until `member` has published its part of operation `number`.
     #[inline]
-    pub(crate) fn see(&self, member: usize, number: u64) {
+    pub fn see(&self, member: usize, number: u64) {
         let header = self.slots[member].header(number);
         // SAFETY: a header of a mapped slot.
         let line = unsafe { super::group::number(header) };
@@ -166,7 +166,7 @@ impl Group {
     /// # Safety
     /// [`Group::see`] has returned for it, and this PE has not finished the operation.
     #[inline]
-    pub(crate) unsafe fn word(&self, member: usize, number: u64) -> u64 {
+    pub unsafe fn word(&self, member: usize, number: u64) -> u64 {
         // SAFETY: published and not reused before this PE finishes.
         unsafe {
             self.slots[member]
@@ -179,19 +179,19 @@ impl Group {
 
     /// The `bytes` that `member` published with operation `number`: readable after [`Group::see`] until this PE finishes the operation.
     #[inline]
-    pub(crate) fn staged(&self, member: usize, number: u64, bytes: usize) -> *const u8 {
+    pub fn staged(&self, member: usize, number: u64, bytes: usize) -> *const u8 {
         self.slots[member].staging(number, bytes)
     }
 
     /// A description for the word of an operation whose members pass equal arguments.
     #[inline]
-    pub(crate) fn describe(kind: Kind, size: u64) -> u64 {
+    pub fn describe(kind: Kind, size: u64) -> u64 {
         (kind as u64) << 56 | size & ((1 << 56) - 1)
     }
 
     /// Under SHMEM_DEBUG: reports when `member` published another description than this PE's for operation `number`.
     #[inline]
-    pub(crate) fn compare(&self, member: usize, number: u64, mine: u64) {
+    pub fn compare(&self, member: usize, number: u64, mine: u64) {
         if let Some(report) = self.mismatch {
             // SAFETY: called after `see`, before `finish`.
             let theirs = unsafe { self.word(member, number) };
@@ -204,20 +204,20 @@ impl Group {
 
     /// Notes that every member has been heard from in operation `number`, so has finished the one before.
     #[inline]
-    pub(crate) fn heard_all(&self, number: u64) {
+    pub fn heard_all(&self, number: u64) {
         self.known.store(number - 1, Ordering::Relaxed);
     }
 
     /// Says that this PE reads nobody's data of operation `number` any more.
     #[inline]
-    pub(crate) fn finish(&self, number: u64) {
+    pub fn finish(&self, number: u64) {
         // SAFETY: this PE's own line.
         unsafe { super::group::number(self.slots[self.me].finished()) }
             .store(number, Ordering::Release);
     }
 
     /// Waits until every other member has finished operation `number`.
-    pub(crate) fn wait_finished(&self, number: u64) {
+    pub fn wait_finished(&self, number: u64) {
         for step in 1..self.size() {
             let line = self.slots[self.after(step)].finished();
             // SAFETY: a line of a mapped slot.
@@ -228,14 +228,14 @@ impl Group {
     }
 
     /// Says that this PE has done the first part of operation `number`.
-    pub(crate) fn first_part_done(&self, number: u64) {
+    pub fn first_part_done(&self, number: u64) {
         // SAFETY: this PE's own line.
         unsafe { super::group::number(self.slots[self.me].phase()) }
             .store(number, Ordering::Release);
     }
 
     /// Waits until `member` has done the first part of operation `number`.
-    pub(crate) fn wait_first_part(&self, member: usize, number: u64) {
+    pub fn wait_first_part(&self, member: usize, number: u64) {
         // SAFETY: a line of a mapped slot.
         let line = unsafe { super::group::number(self.slots[member].phase()) };
         wait::until(|| line.load(Ordering::Acquire) >= number);
@@ -243,7 +243,7 @@ impl Group {
 
     /// The member `step` places after this one, around the group.
     #[inline]
-    pub(crate) fn after(&self, step: usize) -> usize {
+    pub fn after(&self, step: usize) -> usize {
         let index = self.me + step;
         if index >= self.size() {
             index - self.size()
@@ -254,7 +254,7 @@ impl Group {
 
     /// Waits for all members (OpenSHMEM 1.6, `shmem_team_sync`). Stores before it, by any member, are visible after it.
     #[inline]
-    pub(crate) fn sync(&self) {
+    pub fn sync(&self) {
         let number = self.begin();
         if self.size() > 1 {
             if self.flat {
@@ -299,7 +299,7 @@ impl Group {
     }
 
     /// Gives `mine` to all and returns what each member gave, in order.
-    pub(crate) fn exchange<const N: usize>(&self, kind: Kind, mine: [u64; N]) -> Vec<[u64; N]> {
+    pub fn exchange<const N: usize>(&self, kind: Kind, mine: [u64; N]) -> Vec<[u64; N]> {
         const { assert!(N * 8 <= layout::INLINE) };
         let number = self.begin();
         let bytes = N * 8;

@@ -10,9 +10,6 @@
 //! Sources: OpenSHMEM 1.6, tables of standard RMA types, standard, extended and bitwise AMO types, point-to-point synchronization types, and
 //! reduction types (team-based and active-set-based); for deprecated names, the synopses that the standard still prints.
 
-// The generator and the library each use a part of it.
-#![allow(unused_macros, unused_imports, dead_code)]
-
 /// C's `long double`, as bytes: Rust has no such type. Never passed by value from Rust; 16 bytes on x86-64 and AArch64 alike.
 #[repr(C, align(16))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,13 +36,17 @@ pub struct ComplexDouble {
 }
 
 /// Calls `$callback!` once for each row; `$args` is a group whose tokens come first.
+#[macro_export]
+#[doc(hidden)]
 macro_rules! rows {
     ($callback:ident $args:tt $(($($row:tt)*))*) => {
-        $($crate::table::row! { $callback $args $($row)* })*
+        $($crate::row! { $callback $args $($row)* })*
     };
 }
 
 /// One call of the callback.
+#[macro_export]
+#[doc(hidden)]
 macro_rules! row {
     ($callback:ident ($($args:tt)*) $($row:tt)*) => {
         $callback! { $($args)* $($row)* }
@@ -53,12 +54,14 @@ macro_rules! row {
 }
 
 /// Standard RMA types (24): put, get, p, g, iput, iget, ibput, ibget, their nbi, ctx and signal forms, and the data-moving collectives.
+#[macro_export]
+#[doc(hidden)]
 macro_rules! for_each_rma_type {
     ($callback:ident $(, $($args:tt)+)?) => {
-        $crate::table::rows! { $callback ($($($args)+,)?)
+        $crate::rows! { $callback ($($($args)+,)?)
             (float, f32, "float")
             (double, f64, "double")
-            (longdouble, $crate::table::LongDouble, "long double")
+            (longdouble, $crate::shm::table::LongDouble, "long double")
             (char, ::core::ffi::c_char, "char")
             (schar, ::core::ffi::c_schar, "signed char")
             (short, ::core::ffi::c_short, "short")
@@ -85,9 +88,11 @@ macro_rules! for_each_rma_type {
 }
 
 /// Standard AMO types (12): add, inc, fetch_add, fetch_inc, compare_swap. (The wait list is wider by short and ushort.)
+#[macro_export]
+#[doc(hidden)]
 macro_rules! for_each_amo_std_type {
     ($callback:ident $(, $($args:tt)+)?) => {
-        $crate::table::rows! { $callback ($($($args)+,)?)
+        $crate::rows! { $callback ($($($args)+,)?)
             (int, ::core::ffi::c_int, "int")
             (long, ::core::ffi::c_long, "long")
             (longlong, ::core::ffi::c_longlong, "long long")
@@ -105,9 +110,11 @@ macro_rules! for_each_amo_std_type {
 }
 
 /// The two types that the extended AMO list has above the standard one.
+#[macro_export]
+#[doc(hidden)]
 macro_rules! for_each_amo_real_type {
     ($callback:ident $(, $($args:tt)+)?) => {
-        $crate::table::rows! { $callback ($($($args)+,)?)
+        $crate::rows! { $callback ($($($args)+,)?)
             (float, f32, "float")
             (double, f64, "double")
         }
@@ -115,17 +122,21 @@ macro_rules! for_each_amo_real_type {
 }
 
 /// Extended AMO types (14): fetch, set, swap.
+#[macro_export]
+#[doc(hidden)]
 macro_rules! for_each_amo_ext_type {
     ($callback:ident $(, $($args:tt)+)?) => {
-        $crate::table::for_each_amo_real_type! { $callback $(, $($args)+)? }
-        $crate::table::for_each_amo_std_type! { $callback $(, $($args)+)? }
+        $crate::for_each_amo_real_type! { $callback $(, $($args)+)? }
+        $crate::for_each_amo_std_type! { $callback $(, $($args)+)? }
     };
 }
 
 /// Bitwise AMO types (7): and, or, xor and their fetching forms.
+#[macro_export]
+#[doc(hidden)]
 macro_rules! for_each_bitwise_type {
     ($callback:ident $(, $($args:tt)+)?) => {
-        $crate::table::rows! { $callback ($($($args)+,)?)
+        $crate::rows! { $callback ($($($args)+,)?)
             (uint, ::core::ffi::c_uint, "unsigned int")
             (ulong, ::core::ffi::c_ulong, "unsigned long")
             (ulonglong, ::core::ffi::c_ulonglong, "unsigned long long")
@@ -138,10 +149,12 @@ macro_rules! for_each_bitwise_type {
 }
 
 /// Point-to-point synchronization types (14): all forms of wait_until and test. short and ushort are deprecated.
+#[macro_export]
+#[doc(hidden)]
 macro_rules! for_each_wait_type {
     ($callback:ident $(, $($args:tt)+)?) => {
-        $crate::table::for_each_amo_std_type! { $callback $(, $($args)+)? }
-        $crate::table::rows! { $callback ($($($args)+,)?)
+        $crate::for_each_amo_std_type! { $callback $(, $($args)+)? }
+        $crate::rows! { $callback ($($($args)+,)?)
             (short, ::core::ffi::c_short, "short")
             (ushort, ::core::ffi::c_ushort, "unsigned short")
         }
@@ -149,9 +162,11 @@ macro_rules! for_each_wait_type {
 }
 
 /// Types of the deprecated `shmem_TYPENAME_wait` (4).
+#[macro_export]
+#[doc(hidden)]
 macro_rules! for_each_old_wait_type {
     ($callback:ident $(, $($args:tt)+)?) => {
-        $crate::table::rows! { $callback ($($($args)+,)?)
+        $crate::rows! { $callback ($($($args)+,)?)
             (short, ::core::ffi::c_short, "short")
             (int, ::core::ffi::c_int, "int")
             (long, ::core::ffi::c_long, "long")
@@ -161,9 +176,11 @@ macro_rules! for_each_old_wait_type {
 }
 
 /// Types of the deprecated atomics without `_atomic_`: add, inc, fadd, finc, cswap (3).
+#[macro_export]
+#[doc(hidden)]
 macro_rules! for_each_old_amo_type {
     ($callback:ident $(, $($args:tt)+)?) => {
-        $crate::table::rows! { $callback ($($($args)+,)?)
+        $crate::rows! { $callback ($($($args)+,)?)
             (int, ::core::ffi::c_int, "int")
             (long, ::core::ffi::c_long, "long")
             (longlong, ::core::ffi::c_longlong, "long long")
@@ -172,17 +189,21 @@ macro_rules! for_each_old_amo_type {
 }
 
 /// Types of the deprecated `shmem_TYPENAME_fetch`, `_set` and `_swap` (5).
+#[macro_export]
+#[doc(hidden)]
 macro_rules! for_each_old_amo_ext_type {
     ($callback:ident $(, $($args:tt)+)?) => {
-        $crate::table::for_each_amo_real_type! { $callback $(, $($args)+)? }
-        $crate::table::for_each_old_amo_type! { $callback $(, $($args)+)? }
+        $crate::for_each_amo_real_type! { $callback $(, $($args)+)? }
+        $crate::for_each_old_amo_type! { $callback $(, $($args)+)? }
     };
 }
 
 /// Team-based reductions with and, or, xor (14).
+#[macro_export]
+#[doc(hidden)]
 macro_rules! for_each_reduce_bitwise_type {
     ($callback:ident $(, $($args:tt)+)?) => {
-        $crate::table::rows! { $callback ($($($args)+,)?)
+        $crate::rows! { $callback ($($($args)+,)?)
             (uchar, ::core::ffi::c_uchar, "unsigned char")
             (ushort, ::core::ffi::c_ushort, "unsigned short")
             (uint, ::core::ffi::c_uint, "unsigned int")
@@ -202,34 +223,42 @@ macro_rules! for_each_reduce_bitwise_type {
 }
 
 /// Team-based reductions with max and min (24): the standard RMA types.
+#[macro_export]
+#[doc(hidden)]
 macro_rules! for_each_reduce_minmax_type {
     ($callback:ident $(, $($args:tt)+)?) => {
-        $crate::table::for_each_rma_type! { $callback $(, $($args)+)? }
+        $crate::for_each_rma_type! { $callback $(, $($args)+)? }
     };
 }
 
 /// The complex types of sum and prod (2).
+#[macro_export]
+#[doc(hidden)]
 macro_rules! for_each_complex_type {
     ($callback:ident $(, $($args:tt)+)?) => {
-        $crate::table::rows! { $callback ($($($args)+,)?)
-            (complexd, $crate::table::ComplexDouble, "double _Complex")
-            (complexf, $crate::table::ComplexFloat, "float _Complex")
+        $crate::rows! { $callback ($($($args)+,)?)
+            (complexd, $crate::shm::table::ComplexDouble, "double _Complex")
+            (complexf, $crate::shm::table::ComplexFloat, "float _Complex")
         }
     };
 }
 
 /// Team-based reductions with sum and prod, and the scans (26).
+#[macro_export]
+#[doc(hidden)]
 macro_rules! for_each_reduce_arith_type {
     ($callback:ident $(, $($args:tt)+)?) => {
-        $crate::table::for_each_rma_type! { $callback $(, $($args)+)? }
-        $crate::table::for_each_complex_type! { $callback $(, $($args)+)? }
+        $crate::for_each_rma_type! { $callback $(, $($args)+)? }
+        $crate::for_each_complex_type! { $callback $(, $($args)+)? }
     };
 }
 
 /// Active-set-based and, or, xor (4, deprecated `_to_all` routines).
+#[macro_export]
+#[doc(hidden)]
 macro_rules! for_each_to_all_bitwise_type {
     ($callback:ident $(, $($args:tt)+)?) => {
-        $crate::table::rows! { $callback ($($($args)+,)?)
+        $crate::rows! { $callback ($($($args)+,)?)
             (short, ::core::ffi::c_short, "short")
             (int, ::core::ffi::c_int, "int")
             (long, ::core::ffi::c_long, "long")
@@ -239,29 +268,35 @@ macro_rules! for_each_to_all_bitwise_type {
 }
 
 /// Active-set-based max and min (7).
+#[macro_export]
+#[doc(hidden)]
 macro_rules! for_each_to_all_minmax_type {
     ($callback:ident $(, $($args:tt)+)?) => {
-        $crate::table::for_each_to_all_bitwise_type! { $callback $(, $($args)+)? }
-        $crate::table::rows! { $callback ($($($args)+,)?)
+        $crate::for_each_to_all_bitwise_type! { $callback $(, $($args)+)? }
+        $crate::rows! { $callback ($($($args)+,)?)
             (float, f32, "float")
             (double, f64, "double")
-            (longdouble, $crate::table::LongDouble, "long double")
+            (longdouble, $crate::shm::table::LongDouble, "long double")
         }
     };
 }
 
 /// Active-set-based sum and prod (9).
+#[macro_export]
+#[doc(hidden)]
 macro_rules! for_each_to_all_arith_type {
     ($callback:ident $(, $($args:tt)+)?) => {
-        $crate::table::for_each_to_all_minmax_type! { $callback $(, $($args)+)? }
-        $crate::table::for_each_complex_type! { $callback $(, $($args)+)? }
+        $crate::for_each_to_all_minmax_type! { $callback $(, $($args)+)? }
+        $crate::for_each_complex_type! { $callback $(, $($args)+)? }
     };
 }
 
 /// Sizes of the untyped RMA routines: bits in the name, bytes of an element. "mem" routines count bytes and are not listed.
+#[macro_export]
+#[doc(hidden)]
 macro_rules! for_each_size {
     ($callback:ident $(, $($args:tt)+)?) => {
-        $crate::table::rows! { $callback ($($($args)+,)?)
+        $crate::rows! { $callback ($($($args)+,)?)
             (8, 1)
             (16, 2)
             (32, 4)
@@ -272,16 +307,18 @@ macro_rules! for_each_size {
 }
 
 /// Sizes of the active-set collectives (broadcast, collect, fcollect, alltoall, alltoalls): bits, bytes.
+#[macro_export]
+#[doc(hidden)]
 macro_rules! for_each_collective_size {
     ($callback:ident $(, $($args:tt)+)?) => {
-        $crate::table::rows! { $callback ($($($args)+,)?)
+        $crate::rows! { $callback ($($($args)+,)?)
             (32, 4)
             (64, 8)
         }
     };
 }
 
-pub(crate) use {
+pub use {
     for_each_amo_ext_type, for_each_amo_real_type, for_each_amo_std_type, for_each_bitwise_type,
     for_each_collective_size, for_each_complex_type, for_each_old_amo_ext_type,
     for_each_old_amo_type, for_each_old_wait_type, for_each_reduce_arith_type,
