@@ -154,6 +154,12 @@ impl World {
         (peer.mapped != 0).then_some((peer.mapped, self.heap.size()))
     }
 
+    /// Offsets in every PE's heap of the area of collectives between hosts; `None` where host code cannot touch the heap. For the C API.
+    #[doc(hidden)]
+    pub fn shm_area(&self) -> Option<std::ops::Range<u64>> {
+        Some(self.heap.shm_area()).filter(|area| !area.is_empty())
+    }
+
     /// Has `watcher` called once, from a thread of the library, when a PE dies or ends with an error: with its number (`None`: the job's
     /// store went away) and the reason. At once, if that has happened already. Never called in a job of one PE.
     pub fn watch_death(&self, watcher: impl FnOnce(Option<u32>, &str) + Send + 'static) {

@@ -4,128 +4,15 @@
 //! shmem.h. The standard asks for no ordering; locked instructions give it anyway on x86-64. A non-blocking routine has its result at once.
 
 use std::ffi::c_int;
-use std::sync::atomic::{
-    AtomicI32, AtomicI64, AtomicIsize, AtomicU32, AtomicU64, AtomicUsize, Ordering,
-};
 
 use crate::context::{ctx_distance, slow_ctx_target, Ctx};
 use crate::entry::hot;
 use crate::state::{self, distance, fast, routine, CRoutine};
+use npushmem::shm::amo::{Atom, Number};
 use npushmem::shm::table::{
     for_each_amo_ext_type, for_each_amo_std_type, for_each_bitwise_type, for_each_old_amo_ext_type,
     for_each_old_amo_type,
 };
-
-/// Ordering of every operation here: it costs nothing on x86-64, and keeps programs right that expect it elsewhere.
-const ORDER: Ordering = Ordering::AcqRel;
-
-/// Memory that holds a value of this type and is changed by several PEs.
-trait Atom: Copy {
-    /// # Safety
-    /// `at` is mapped and aligned, here and below.
-    unsafe fn load(at: *mut u8) -> Self;
-    unsafe fn store(at: *mut u8, value: Self);
-    unsafe fn swap(at: *mut u8, value: Self) -> Self;
-}
-
-/// An [`Atom`] with arithmetic.
-trait Number: Atom {
-    const ONE: Self;
-    unsafe fn add(at: *mut u8, value: Self) -> Self;
-    unsafe fn compare_swap(at: *mut u8, cond: Self, value: Self) -> Self;
-    unsafe fn and(at: *mut u8, value: Self) -> Self;
-    unsafe fn or(at: *mut u8, value: Self) -> Self;
-    unsafe fn xor(at: *mut u8, value: Self) -> Self;
-}
-
-macro_rules! number {
-    ($($ty:ty, $atomic:ty;)*) => {
-        $(
-            impl Atom for $ty {
-                #[inline(always)]
-                unsafe fn load(at: *mut u8) -> Self {
-                    // SAFETY: by the trait's contract, here and below.
-                    unsafe { <$atomic>::from_ptr(at.cast()) }.load(Ordering::Acquire)
-                }
-                #[inline(always)]
-                unsafe fn store(at: *mut u8, value: Self) {
-                    // SAFETY: see above.
-                    unsafe { <$atomic>::from_ptr(at.cast()) }.store(value, Ordering::Release)
-                }
-                #[inline(always)]
-                unsafe fn swap(at: *mut u8, value: Self) -> Self {
-                    // SAFETY: see above.
-                    unsafe { <$atomic>::from_ptr(at.cast()) }.swap(value, ORDER)
-                }
-            }
-            impl Number for $ty {
-                const ONE: Self = 1;
-                #[inline(always)]
-                unsafe fn add(at: *mut u8, value: Self) -> Self {
-                    // SAFETY: see above.
-                    unsafe { <$atomic>::from_ptr(at.cast()) }.fetch_add(value, ORDER)
-                }
-                #[inline(always)]
-                unsafe fn compare_swap(at: *mut u8, cond: Self, value: Self) -> Self {
-                    // SAFETY: see above.
-                    let cell = unsafe { <$atomic>::from_ptr(at.cast()) };
-                    match cell.compare_exchange(cond, value, ORDER, Ordering::Acquire) {
-                        Ok(old) | Err(old) => old,
-                    }
-                }
-                #[inline(always)]
-                unsafe fn and(at: *mut u8, value: Self) -> Self {
-                    // SAFETY: see above.
-                    unsafe { <$atomic>::from_ptr(at.cast()) }.fetch_and(value, ORDER)
-                }
-                #[inline(always)]
-                unsafe fn or(at: *mut u8, value: Self) -> Self {
-                    // SAFETY: see above.
-                    unsafe { <$atomic>::from_ptr(at.cast()) }.fetch_or(value, ORDER)
-                }
-                #[inline(always)]
-                unsafe fn xor(at: *mut u8, value: Self) -> Self {
-                    // SAFETY: see above.
-                    unsafe { <$atomic>::from_ptr(at.cast()) }.fetch_xor(value, ORDER)
-                }
-            }
-        )*
-    };
-}
-number! {
-    i32, AtomicI32;
-    i64, AtomicI64;
-    u32, AtomicU32;
-    u64, AtomicU64;
-    isize, AtomicIsize;
-    usize, AtomicUsize;
-}
-
-macro_rules! real {
-    ($($ty:ty, $bits:ty;)*) => {
-        $(impl Atom for $ty {
-            #[inline(always)]
-            unsafe fn load(at: *mut u8) -> Self {
-                // SAFETY: by the trait's contract, here and below.
-                Self::from_bits(unsafe { <$bits>::load(at) })
-            }
-            #[inline(always)]
-            unsafe fn store(at: *mut u8, value: Self) {
-                // SAFETY: see above.
-                unsafe { <$bits>::store(at, value.to_bits()) }
-            }
-            #[inline(always)]
-            unsafe fn swap(at: *mut u8, value: Self) -> Self {
-                // SAFETY: see above.
-                Self::from_bits(unsafe { <$bits>::swap(at, value.to_bits()) })
-            }
-        })*
-    };
-}
-real! {
-    f32, u32;
-    f64, u64;
-}
 
 /// [`state::slow_target`] for an atomic variable.
 fn slow_cell<T>(routine: &'static CRoutine, at: *const T, pe: c_int) -> *mut u8 {

@@ -1,32 +1,13 @@
 //! Distributed locks (OpenSHMEM 1.6, 9.12): set_lock, clear_lock, test_lock; and the cache calls that no machine needs any more (9.13).
 //!
-//! A lock is PE 0's instance of the symmetric `long`: the lower half says which ticket is served, the upper half which is given out next. So
-//! locks are granted in the order of the calls, 0 is a free lock, and an uncontended one costs two atomic additions.
+//! A lock is PE 0's instance of the symmetric `long`; what is in it: `npushmem::shm::lock`.
 
 use std::ffi::{c_int, c_long, c_void};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::entry::{self, hot};
 use crate::order::{full_fence, store_fence};
 use crate::state::{self, distance, fast, routine, CRoutine};
-
-/// One in the upper half.
-const TICKET: u64 = 1 << 32;
-
-fn next(lock: u64) -> u32 {
-    (lock >> 32) as u32
-}
-
-fn served(lock: u64) -> u32 {
-    lock as u32
-}
-
-/// The lock at `at`.
-#[inline(always)]
-unsafe fn cell<'a>(at: *mut u8) -> &'a AtomicU64 {
-    // SAFETY: the caller's symmetric variable on PE 0, mapped and aligned.
-    unsafe { AtomicU64::from_ptr(at.cast()) }
-}
+use npushmem::shm::lock::{enter, is_free, is_served, leave, try_enter};
 
 fn slow_lock(routine: &'static CRoutine, lock: *mut c_long) -> *mut u8 {
     state::slow_target(routine, lock as usize, size_of::<c_long>(), 0)
@@ -34,58 +15,32 @@ fn slow_lock(routine: &'static CRoutine, lock: *mut c_long) -> *mut u8 {
 
 #[cold]
 #[inline(never)]
-fn wait(lock: &AtomicU64, ticket: u32) {
+fn wait(at: *mut u8, ticket: u32) {
     entry::guard("shmem_set_lock", || {
-        npushmem::shm::wait::until(|| served(lock.load(Ordering::Acquire)) == ticket);
+        // SAFETY: a lock.
+        npushmem::shm::wait::until(|| unsafe { is_served(at, ticket) });
     });
 }
 
 #[inline(always)]
 unsafe fn set(at: *mut u8) {
     // SAFETY: a lock.
-    let lock = unsafe { cell(at) };
-    let before = lock.fetch_add(TICKET, Ordering::AcqRel);
-    if next(before) != served(before) {
-        wait(lock, next(before));
+    if let Some(ticket) = unsafe { enter(at) } {
+        wait(at, ticket);
     }
-}
-
-#[inline(always)]
-unsafe fn clear(at: *mut u8) {
-    // SAFETY: a lock.
-    let lock = unsafe { cell(at) };
-    // Only the holder changes the lower half; its overflow must not reach the upper one.
-    let step = if served(lock.load(Ordering::Relaxed)) == u32::MAX {
-        1u64.wrapping_sub(TICKET)
-    } else {
-        1
-    };
-    lock.fetch_add(step, Ordering::AcqRel);
 }
 
 #[inline(always)]
 unsafe fn test(at: *mut u8) -> c_int {
     // SAFETY: a lock.
-    let lock = unsafe { cell(at) };
-    let now = lock.load(Ordering::Relaxed);
-    let taken = next(now) == served(now)
-        && lock
-            .compare_exchange(
-                now,
-                now.wrapping_add(TICKET),
-                Ordering::AcqRel,
-                Ordering::Relaxed,
-            )
-            .is_ok();
-    c_int::from(!taken)
+    c_int::from(unsafe { !try_enter(at) })
 }
 
 /// `SHMEM_DEBUG`: a lock that is cleared must be set.
 unsafe fn slow_clear(routine: &'static CRoutine, lock: *mut c_long) -> *mut u8 {
     let at = slow_lock(routine, lock);
     // SAFETY: a lock.
-    let now = unsafe { cell(at) }.load(Ordering::Relaxed);
-    if next(now) == served(now) {
+    if unsafe { is_free(at) } {
         state::fail(routine.0, "argument lock: the lock is not set");
     }
     at
@@ -99,7 +54,7 @@ hot! {
 
     /// Gives a lock back. What this PE stored before is visible first.
     fn shmem_clear_lock(lock: *mut c_long) {
-        fast!((lock: *mut c_long), lock at distance(0), slow slow_clear(routine!(shmem_clear_lock), lock), |at| clear(at))
+        fast!((lock: *mut c_long), lock at distance(0), slow slow_clear(routine!(shmem_clear_lock), lock), |at| leave(at))
     }
 
     /// Takes a lock if it is free: 0; else 1.

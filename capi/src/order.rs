@@ -1,35 +1,13 @@
 //! Memory ordering (OpenSHMEM 1.6, 9.11): fence, quiet, pe_quiet and their context forms.
 //!
-//! Every transfer is complete when its routine returns, as far as this CPU is concerned: what is left is to order stores among themselves
-//! (fence) and against later loads (quiet). Not here: barriers.
+//! Not the fences themselves (`npushmem::shm::order`), nor barriers.
 
 use std::ffi::c_int;
-use std::sync::atomic::{fence, Ordering};
 
 use crate::context::{self, Ctx};
 use crate::entry::hot;
 use crate::state::{self, routine, CRoutine};
-
-/// Completes: everything before is visible to every PE, and later loads see what is visible then. On x86-64 the one order that the
-/// hardware does not keep by itself is a store before a later load, so this is a real instruction.
-#[inline(always)]
-pub(crate) fn full_fence() {
-    // A locked instruction on the own stack orders as mfence does, for ordinary memory, and is not slower on any x86-64.
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: adds 0 to a word of the red zone of this function's own stack.
-    unsafe {
-        core::arch::asm!("lock or dword ptr [rsp - 8], 0", options(nostack))
-    };
-    #[cfg(not(target_arch = "x86_64"))]
-    fence(Ordering::SeqCst);
-}
-
-/// Orders what this PE has put before what it puts later. On x86-64 stores stay in order by themselves, and so do the locked instructions of
-/// atomics, so this only keeps the compiler in order.
-#[inline(always)]
-pub(crate) fn store_fence() {
-    fence(Ordering::Release);
-}
+pub(crate) use npushmem::shm::order::{full_fence, store_fence};
 
 unsafe fn pe_quiet(routine: &'static CRoutine, pes: *const c_int, n: usize, members: i32) {
     if n == 0 {

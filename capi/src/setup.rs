@@ -7,7 +7,6 @@ use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use npushmem::bootstrap::identity;
 use npushmem::config::{Mapped, Runtime};
 use npushmem::{Config, World};
 
@@ -62,9 +61,6 @@ fn start(level: c_int) -> Result<&'static State, String> {
     // Symmetric addresses are dereferenced by the program: host memory, and all of it reachable.
     config.runtime = Runtime::Sim;
     config.mapped = Mapped::On;
-    let who = identity::find(&config, |name| std::env::var(name).ok())
-        .map_err(|error| error.to_string())?;
-    config.symmetric_size += state::sync_bytes(who.n_pes) as u64;
     let world = World::init_with(config).map_err(text)?;
     let me = world.my_pe() as usize;
     let sent = StaticRecord::own().encode();
@@ -95,9 +91,13 @@ fn start(level: c_int) -> Result<&'static State, String> {
         }
     }
     world.watch_death(told);
+    let sync = world
+        .shm_area()
+        .ok_or("the heap is no host memory; please report it")?;
     let state = State::install(state::Parts {
         world,
         window: layout,
+        sync,
         thread_level: level,
     })
     .map_err(text)?;

@@ -120,24 +120,17 @@ type Block = (SymBuf<u8>, usize);
 pub(crate) struct Parts {
     pub(crate) world: World,
     pub(crate) window: Window,
+    /// Offsets in the heap of the area of collectives.
+    pub(crate) sync: std::ops::Range<u64>,
     pub(crate) thread_level: c_int,
 }
 
-/// Bytes of the library's internal symmetric area (collectives, locks): [`State::sync_area`].
-pub(crate) fn sync_bytes(n_pes: u32) -> usize {
-    npushmem::shm::layout::area_bytes(n_pes as usize)
-}
-
-/// Makes a fresh heap zero: the emulated device has marked both its ends, so that kernels notice what they did not set. Here nobody has
-/// anything in it yet, and memory that is given back costs nothing until it is used.
-fn forget(heap: Segment, sync_offset: usize, sync_len: usize) {
-    // SAFETY: this PE's own heap, in whole pages, before any PE uses it; the part that must be zero is written where that is refused.
-    unsafe {
-        let at = heap.base as *mut libc::c_void;
-        if libc::madvise(at, heap.len, libc::MADV_REMOVE) != 0 {
-            at.cast::<u8>().add(sync_offset).write_bytes(0, sync_len);
-        }
-    }
+/// Gives the program's part of a fresh heap, from `offset` on, back: the emulated device has marked both its ends, so that kernels notice what
+/// they did not set. Here nobody has anything in it yet, and memory that is given back costs nothing until it is used.
+fn forget(heap: Segment, offset: usize) {
+    let at = (heap.base + offset) as *mut libc::c_void;
+    // SAFETY: this PE's own heap, in whole pages, before any PE uses it. Where it is refused, the marks stay.
+    unsafe { libc::madvise(at, heap.len - offset, libc::MADV_REMOVE) };
 }
 
 impl State {
@@ -151,10 +144,10 @@ impl State {
         for (to, from) in fast[2..].iter_mut().zip(&parts.window.delta) {
             *to = *from as u64;
         }
-        let sync = parts.world.alloc::<u8>(sync_bytes(n_pes))?;
         let window = parts.window;
-        forget(window.heap, sync.offset() as usize, sync.len());
-        let sync_at = window.heap.base + sync.offset() as usize;
+        let (sync, end) = (parts.sync.start as usize, parts.sync.end as usize);
+        forget(window.heap, end);
+        let sync_at = window.heap.base + sync;
         let state = Box::leak(Box::new(State {
             my_pe: my_pe as i32,
             n_pes: n_pes as i32,
@@ -167,7 +160,7 @@ impl State {
             thread_level: AtomicI32::new(parts.thread_level),
             references: AtomicI32::new(1),
             world: Mutex::new(Some(parts.world)),
-            blocks: Mutex::new(HashMap::from([(sync_at, (sync, sync_bytes(n_pes)))])),
+            blocks: Mutex::default(),
         }));
         Ok(state)
     }
@@ -247,7 +240,7 @@ impl State {
         self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// PE `pe`'s internal area of [`sync_bytes`] bytes, at a multiple of 64, zero at init. For collectives.
+    /// PE `pe`'s area of collectives (`npushmem::shm::layout`).
     pub(crate) fn sync_area(&self, pe: i32) -> *mut u8 {
         self.at(self.sync, pe)
     }

@@ -1,49 +1,26 @@
 //! Waiting for and testing variables of this PE (OpenSHMEM 1.6, section "Point-To-Point Synchronization Routines"), in all forms.
 //!
-//! Not how a wait passes its time (`wait.rs`). Called from C. Every read has acquire ordering: what the writer stored before the variable is
+//! Not how a wait passes its time, nor the search in a set (`npushmem::shm`). Called from C. Every read has acquire ordering: what the writer stored before the variable is
 //! visible after the wait or test.
 
-use crate::constants::{
-    SHMEM_CMP_EQ, SHMEM_CMP_GE, SHMEM_CMP_GT, SHMEM_CMP_LE, SHMEM_CMP_LT, SHMEM_CMP_NE,
-};
+use crate::constants::{SHMEM_CMP_EQ, SHMEM_CMP_LE, SHMEM_CMP_NE};
 use crate::entry::{entry, hot, name};
 use crate::state;
+use crate::teams::done;
 use npushmem::shm::table::{for_each_old_wait_type, for_each_wait_type};
+use npushmem::shm::vars::{load, Cmp, Vars};
 use npushmem::shm::wait;
 use std::ffi::{c_int, c_long};
-use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// What the routines return for no element.
 const NONE: usize = usize::MAX;
 
-/// The value of `*at` now, read atomically.
-///
-/// # Safety
-/// `at` is aligned and mapped.
+/// The comparison that `cmp` stands for; another number ends the job.
 #[inline(always)]
-unsafe fn load<T: Copy>(at: *mut T) -> T {
-    // SAFETY: the caller's contract; in each case the value has the size of `T`, an integer type.
-    unsafe {
-        match size_of::<T>() {
-            2 => std::mem::transmute_copy(&AtomicU16::from_ptr(at.cast()).load(Ordering::Acquire)),
-            4 => std::mem::transmute_copy(&AtomicU32::from_ptr(at.cast()).load(Ordering::Acquire)),
-            8 => std::mem::transmute_copy(&AtomicU64::from_ptr(at.cast()).load(Ordering::Acquire)),
-            _ => unreachable!("the table has integers of 2, 4 and 8 bytes only"),
-        }
-    }
-}
-
-/// Whether `a` compares with `b` as `cmp` says.
-#[inline(always)]
-fn holds<T: PartialOrd>(routine: &'static str, a: T, cmp: c_int, b: T) -> bool {
-    match cmp {
-        SHMEM_CMP_EQ => a == b,
-        SHMEM_CMP_NE => a != b,
-        SHMEM_CMP_GT => a > b,
-        SHMEM_CMP_GE => a >= b,
-        SHMEM_CMP_LT => a < b,
-        SHMEM_CMP_LE => a <= b,
-        _ => no_comparison(routine, cmp),
+fn comparison(routine: &'static str, cmp: c_int) -> Cmp {
+    match Cmp::of(cmp) {
+        Some(cmp) => cmp,
+        None => no_comparison(routine, cmp),
     }
 }
 
@@ -89,123 +66,17 @@ unsafe fn wait_one<T: Copy + PartialOrd>(
     value: T,
 ) -> T {
     check(routine, ivar, 1);
+    let cmp = comparison(routine, cmp);
     // SAFETY: the C caller's variable.
     let mut seen = unsafe { load(ivar) };
-    if !holds(routine, seen, cmp, value) {
+    if !cmp.holds(seen, value) {
         wait::until(|| {
             // SAFETY: as above.
             seen = unsafe { load(ivar) };
-            holds(routine, seen, cmp, value)
+            cmp.holds(seen, value)
         });
     }
     seen
-}
-
-/// A set of variables to wait for or to test.
-struct Vars<T> {
-    routine: &'static str,
-    ivars: *mut T,
-    count: usize,
-    status: *const c_int,
-    cmp: c_int,
-    values: *const T,
-    /// Elements between the values of consecutive variables: 0 when all compare with one value.
-    step: usize,
-}
-
-/// Where searches for any variable begin next, so that each is found in the end.
-static TURN: AtomicUsize = AtomicUsize::new(0);
-
-impl<T: Copy + PartialOrd> Vars<T> {
-    /// Whether variable `i` is in the set.
-    #[inline]
-    fn included(&self, i: usize) -> bool {
-        // SAFETY: the C caller's array of `count` numbers, or null.
-        self.status.is_null() || unsafe { *self.status.add(i) } == 0
-    }
-
-    /// Whether variable `i` satisfies now.
-    #[inline]
-    fn satisfied(&self, i: usize) -> bool {
-        // SAFETY: the C caller's arrays of `count` elements.
-        unsafe {
-            holds(
-                self.routine,
-                load(self.ivars.add(i)),
-                self.cmp,
-                *self.values.add(i * self.step),
-            )
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        !(0..self.count).any(|i| self.included(i))
-    }
-
-    fn test_all(&self) -> bool {
-        (0..self.count).all(|i| !self.included(i) || self.satisfied(i))
-    }
-
-    fn test_any(&self) -> usize {
-        if self.count == 0 {
-            return NONE;
-        }
-        let begin = TURN.load(Ordering::Relaxed) % self.count;
-        let found = (begin..self.count)
-            .chain(0..begin)
-            .find(|&i| self.included(i) && self.satisfied(i));
-        match found {
-            Some(i) => {
-                TURN.store(i + 1, Ordering::Relaxed);
-                i
-            }
-            None => NONE,
-        }
-    }
-
-    fn test_some(&self, indices: *mut usize) -> usize {
-        let mut found = 0;
-        for i in 0..self.count {
-            if self.included(i) && self.satisfied(i) {
-                // SAFETY: the C caller's array of `count` numbers.
-                unsafe { *indices.add(found) = i };
-                found += 1;
-            }
-        }
-        found
-    }
-
-    fn wait_all(&self) {
-        for i in 0..self.count {
-            if self.included(i) {
-                wait::until(|| self.satisfied(i));
-            }
-        }
-    }
-
-    fn wait_any(&self) -> usize {
-        if self.is_empty() {
-            return NONE;
-        }
-        let mut found = NONE;
-        wait::until(|| {
-            found = self.test_any();
-            found != NONE
-        });
-        found
-    }
-
-    fn wait_some(&self, indices: *mut usize) -> usize {
-        if self.is_empty() {
-            return 0;
-        }
-        let mut found = 0;
-        wait::until(|| {
-            found = self.test_some(indices);
-            found > 0
-        });
-        found
-    }
 }
 
 /// The set that a routine's arguments describe, checked.
@@ -217,31 +88,42 @@ fn vars<T>(
     cmp: c_int,
     values: *const T,
     step: usize,
-) -> Vars<T> {
+) -> Vars<T, impl Fn(usize) -> bool> {
     check(routine, ivars, count);
     if state::debugging() && count > 0 && (ivars.is_null() || values.is_null()) {
         state::fail(routine, "a null pointer where an array is wanted");
     }
     Vars {
-        routine,
         ivars,
         count,
-        status,
-        cmp,
+        // SAFETY: the C caller's array of `count` numbers, or null.
+        excluded: move |i: usize| !status.is_null() && unsafe { *status.add(i) } != 0,
+        cmp: comparison(routine, cmp),
         values,
         step,
     }
 }
 
+/// An index as C has it.
+fn index(found: Option<usize>) -> usize {
+    found.unwrap_or(NONE)
+}
+
+/// Where the indices of variables that satisfy go: the C caller's array of as many numbers as there are variables.
+fn list(indices: *mut usize) -> impl FnMut(usize, usize) {
+    // SAFETY: the C caller's array.
+    move |at, i| unsafe { *indices.add(at) = i }
+}
+
 macro_rules! waits {
     ($name:ident, $type:ty, $c:literal) => {
         waits!(@one [shmem_ $name _wait_until] [shmem_ $name _test] $type);
-        waits!(@set [shmem_ $name _wait_until_all] [shmem_ $name _wait_until_all_vector] $type, (), wait_all());
-        waits!(@set [shmem_ $name _wait_until_any] [shmem_ $name _wait_until_any_vector] $type, usize, wait_any());
-        waits!(@some [shmem_ $name _wait_until_some] [shmem_ $name _wait_until_some_vector] $type, wait_some);
-        waits!(@set [shmem_ $name _test_all] [shmem_ $name _test_all_vector] $type, c_int, test_all().into());
-        waits!(@set [shmem_ $name _test_any] [shmem_ $name _test_any_vector] $type, usize, test_any());
-        waits!(@some [shmem_ $name _test_some] [shmem_ $name _test_some_vector] $type, test_some);
+        waits!(@set [shmem_ $name _wait_until_all] [shmem_ $name _wait_until_all_vector] $type, (), wait_all(None) => done);
+        waits!(@set [shmem_ $name _wait_until_any] [shmem_ $name _wait_until_any_vector] $type, usize, wait_any(None) => |found| index(done(found)));
+        waits!(@some [shmem_ $name _wait_until_some] [shmem_ $name _wait_until_some_vector] $type, wait_some(None) => done);
+        waits!(@set [shmem_ $name _test_all] [shmem_ $name _test_all_vector] $type, c_int, test_all() => c_int::from);
+        waits!(@set [shmem_ $name _test_any] [shmem_ $name _test_any_vector] $type, usize, test_any() => index);
+        waits!(@some [shmem_ $name _test_some] [shmem_ $name _test_some_vector] $type, test_some() => |count| count);
     };
     (@one $wait:tt $test:tt $type:ty) => {
         hot! {
@@ -250,27 +132,27 @@ macro_rules! waits {
             }
             fn $test(ivar: *mut $type, cmp: c_int, value: $type) -> c_int {
                 check(name!($test), ivar, 1);
-                holds(name!($test), load(ivar), cmp, value).into()
+                comparison(name!($test), cmp).holds(load(ivar), value).into()
             }
         }
     };
-    (@set $one:tt $vector:tt $type:ty, $ret:ty, $($call:tt)+) => {
+    (@set $one:tt $vector:tt $type:ty, $ret:ty, $call:ident($($arg:tt)*) => $finish:expr) => {
         entry! {
             fn $one(ivars: *mut $type, nelems: usize, status: *const c_int, cmp: c_int, value: $type) -> $ret {
-                vars(name!($one), ivars, nelems, status, cmp, &raw const value, 0).$($call)+
+                ($finish)(vars(name!($one), ivars, nelems, status, cmp, &raw const value, 0).$call($($arg)*))
             }
             fn $vector(ivars: *mut $type, nelems: usize, status: *const c_int, cmp: c_int, values: *const $type) -> $ret {
-                vars(name!($vector), ivars, nelems, status, cmp, values, 1).$($call)+
+                ($finish)(vars(name!($vector), ivars, nelems, status, cmp, values, 1).$call($($arg)*))
             }
         }
     };
-    (@some $one:tt $vector:tt $type:ty, $call:ident) => {
+    (@some $one:tt $vector:tt $type:ty, $call:ident($($arg:tt)*) => $finish:expr) => {
         entry! {
             fn $one(ivars: *mut $type, nelems: usize, indices: *mut usize, status: *const c_int, cmp: c_int, value: $type) -> usize {
-                vars(name!($one), ivars, nelems, status, cmp, &raw const value, 0).$call(indices)
+                ($finish)(vars(name!($one), ivars, nelems, status, cmp, &raw const value, 0).$call(&mut list(indices) $(, $arg)*))
             }
             fn $vector(ivars: *mut $type, nelems: usize, indices: *mut usize, status: *const c_int, cmp: c_int, values: *const $type) -> usize {
-                vars(name!($vector), ivars, nelems, status, cmp, values, 1).$call(indices)
+                ($finish)(vars(name!($vector), ivars, nelems, status, cmp, values, 1).$call(&mut list(indices) $(, $arg)*))
             }
         }
     };

@@ -1,6 +1,7 @@
 //! The symmetric heap: one address reservation a PE, this PE's memory mapped in its own, the peers' memory mapped where it can be reached.
 //!
-//! alloc.rs hands out offsets. The heap begins with the sync area of device/abi.h, zeroed; what the user allocates comes after it. A remote
+//! alloc.rs hands out offsets. The heap begins with the sync area of device/abi.h, zeroed, and, where host code can touch it, the area of
+//! collectives between hosts (shm/layout.rs); what the user allocates comes after them. A remote
 //! address is the peer's base + offset, never "the same address everywhere". What it is not: it knows nothing of queue pairs; transport/
 //! registers this memory with the NIC. Called by world.rs.
 //!
@@ -21,7 +22,8 @@ use crate::config::{size_text, Config, Mapped};
 use crate::error::Error;
 use crate::runtime::owners::{Device, Mapping, PhysicalMemory, SharedHandle};
 use crate::runtime::result::{DeviceAddress, FABRIC_HANDLE_SIZE};
-use crate::runtime::{AclError, Series};
+use crate::runtime::{self, AclError, Series};
+use crate::shm::layout;
 use alloc::{Block, SymmetricAllocator, UNIT};
 
 /// The symmetric heap failed.
@@ -162,6 +164,7 @@ pub(crate) struct Heap {
     peers: Vec<Peer>,
     size: u64,
     sync_size: u64,
+    shm_offset: u64,
     user_offset: u64,
     user_size: u64,
     base: DeviceAddress,
@@ -200,7 +203,13 @@ impl Heap {
             .map_err(Error::acl("asking for the heap's granularity"))?
             .max(1);
         let sync_size = abi::sync_size(max_cores.into(), n_pes.into());
-        let user_offset = (sync_size + PROBE_LINE).next_multiple_of(USER_ALIGNMENT);
+        let shm_offset = (sync_size + PROBE_LINE).next_multiple_of(USER_ALIGNMENT);
+        let shm_size = if runtime::host_accessible(api.kind()) {
+            layout::area_bytes(n_pes as usize) as u64
+        } else {
+            0
+        };
+        let user_offset = (shm_offset + shm_size).next_multiple_of(USER_ALIGNMENT);
         let user_size = config.symmetric_size.next_multiple_of(UNIT);
         let size = (user_offset + user_size).next_multiple_of(granule);
         let memory = PhysicalMemory::new(device, size).map_err(|source| {
@@ -214,8 +223,16 @@ impl Heap {
         })?;
         let own =
             Mapping::new(device, memory, size).map_err(Error::acl("mapping the symmetric heap"))?;
-        api.memset(own.address(), 0, user_offset)
-            .map_err(Error::acl("zeroing the sync area"))?;
+        let zero = |at: u64, bytes: u64| {
+            api.memset(own.address() + at, 0, bytes)
+                .map_err(Error::acl("zeroing the sync area"))
+        };
+        zero(0, shm_offset)?;
+        if shm_size > 0 {
+            for part in layout::zeroed(n_pes as usize) {
+                zero(shm_offset + part.start as u64, part.len() as u64)?;
+            }
+        }
 
         let mut record = Record {
             version: RECORD_VERSION,
@@ -305,6 +322,7 @@ impl Heap {
             peers,
             size,
             sync_size,
+            shm_offset,
             user_offset,
             user_size,
             base: own.address(),
@@ -330,9 +348,14 @@ impl Heap {
         self.size
     }
 
-    /// Bytes at the start that are the sync area's and the probe's.
+    /// Bytes at the start that are the device's: the sync area and the probe's line.
     pub(crate) fn reserved(&self) -> u64 {
-        self.user_offset
+        self.shm_offset
+    }
+
+    /// Offsets of the area of collectives between hosts (shm/layout.rs); empty where host code cannot touch the heap.
+    pub(crate) fn shm_area(&self) -> std::ops::Range<u64> {
+        self.shm_offset..self.user_offset
     }
 
     /// Offset of the probe's line.

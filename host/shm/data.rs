@@ -7,6 +7,7 @@
 
 use super::group::{Group, Kind, Memory};
 use super::layout::STAGED;
+use super::wait::Stop;
 use std::ptr::copy_nonoverlapping;
 
 /// Copies unless source and destination are the same place. They may overlap: programs do that, wrongly, and shall not fare worse here.
@@ -34,25 +35,25 @@ pub unsafe fn broadcast(
     bytes: usize,
     root: usize,
     also_root: bool,
-) {
+) -> Result<(), Stop> {
     let number = group.begin();
     let word = Group::describe(Kind::Broadcast, (root as u64) << 40 ^ bytes as u64);
     let staged = bytes <= STAGED;
     if group.me() == root {
         // SAFETY: the caller's contract; a staged contribution fits.
         unsafe {
-            group.publish(number, word, src, if staged { bytes } else { 0 });
+            group.publish(number, word, src, if staged { bytes } else { 0 })?;
             if also_root {
                 place(src, dest, bytes);
             }
         }
         group.finish(number);
         if !staged {
-            group.wait_finished(number);
+            group.wait_finished(number)?;
         }
     } else {
-        group.see(root, number);
-        group.compare(root, number, word);
+        group.see(root, number)?;
+        group.compare(root, number, word)?;
         // SAFETY: the root has published, and waits (or leaves its staging buffer alone) until this PE finishes.
         unsafe {
             let from = if staged {
@@ -64,6 +65,7 @@ pub unsafe fn broadcast(
         }
         group.finish(number);
     }
+    Ok(())
 }
 
 /// Concatenates `bytes` of `src` of every member, in order, in `dest` of every member.
@@ -77,19 +79,19 @@ pub unsafe fn fcollect(
     dest: *mut u8,
     src: *const u8,
     bytes: usize,
-) {
+) -> Result<(), Stop> {
     let number = group.begin();
     let word = Group::describe(Kind::Fcollect, bytes as u64);
     let staged = bytes <= STAGED;
     // SAFETY: the caller's contract.
     unsafe {
-        group.publish(number, word, src, if staged { bytes } else { 0 });
+        group.publish(number, word, src, if staged { bytes } else { 0 })?;
         place(src, dest.add(group.me() * bytes), bytes);
     }
     for step in 1..group.size() {
         let member = group.after(step);
-        group.see(member, number);
-        group.compare(member, number, word);
+        group.see(member, number)?;
+        group.compare(member, number, word)?;
         // SAFETY: published, and held until this PE finishes.
         unsafe {
             let from = if staged {
@@ -103,34 +105,31 @@ pub unsafe fn fcollect(
     group.heard_all(number);
     group.finish(number);
     if !staged {
-        group.wait_finished(number);
+        group.wait_finished(number)?;
     }
+    Ok(())
 }
 
-/// As [`fcollect`], with a size of its own for each member.
+/// As [`fcollect`], with a size of its own for each member. `dest` has `room` bytes, of which no more are written; gives how many the members
+/// have altogether.
 ///
 /// # Safety
-/// As for [`fcollect`]; `dest` is valid for the sum of all sizes.
+/// As for [`fcollect`]; `dest` is valid for `room`, or for the sum of all sizes if that is less.
 pub unsafe fn collect(
     group: &Group,
     memory: &impl Memory,
     dest: *mut u8,
+    room: usize,
     src: *const u8,
     bytes: usize,
-) {
+) -> Result<usize, Stop> {
     let number = group.begin();
+    let staged = if bytes <= STAGED { bytes } else { 0 };
     // SAFETY: the caller's contract.
-    unsafe {
-        group.publish(
-            number,
-            bytes as u64,
-            src,
-            if bytes <= STAGED { bytes } else { 0 },
-        )
-    };
-    let mut offset = 0;
+    unsafe { group.publish(number, bytes as u64, src, staged)? };
+    let mut offset = 0usize;
     for member in 0..group.size() {
-        group.see(member, number);
+        group.see(member, number)?;
         // SAFETY: published, and held until this PE finishes.
         unsafe {
             let theirs = group.word(member, number) as usize;
@@ -141,15 +140,19 @@ pub unsafe fn collect(
             } else {
                 memory.peer(src, group.pe(member))
             };
-            place(from, dest.add(offset), theirs);
-            offset += theirs;
+            let fits = theirs
+                .min(room.saturating_sub(offset))
+                .min(memory.reach(src));
+            place(from, dest.wrapping_add(offset), fits);
+            offset = offset.saturating_add(theirs);
         }
     }
     group.heard_all(number);
     group.finish(number);
     if bytes > STAGED {
-        group.wait_finished(number);
+        group.wait_finished(number)?;
     }
+    Ok(offset)
 }
 
 /// Block k of `src` on member i goes to block i of `dest` on member k; blocks have `bytes`.
@@ -163,7 +166,7 @@ pub unsafe fn alltoall(
     dest: *mut u8,
     src: *const u8,
     bytes: usize,
-) {
+) -> Result<(), Stop> {
     let number = group.begin();
     let me = group.me();
     let word = Group::describe(Kind::Alltoall, bytes as u64);
@@ -171,13 +174,13 @@ pub unsafe fn alltoall(
     let staged = total <= STAGED;
     // SAFETY: the caller's contract.
     unsafe {
-        group.publish(number, word, src, if staged { total } else { 0 });
+        group.publish(number, word, src, if staged { total } else { 0 })?;
         place(src.add(me * bytes), dest.add(me * bytes), bytes);
     }
     for step in 1..group.size() {
         let member = group.after(step);
-        group.see(member, number);
-        group.compare(member, number, word);
+        group.see(member, number)?;
+        group.compare(member, number, word)?;
         // SAFETY: published, and held until this PE finishes.
         unsafe {
             let from = if staged {
@@ -191,8 +194,9 @@ pub unsafe fn alltoall(
     group.heard_all(number);
     group.finish(number);
     if !staged {
-        group.wait_finished(number);
+        group.wait_finished(number)?;
     }
+    Ok(())
 }
 
 /// Elements of a strided exchange.
@@ -263,7 +267,7 @@ pub unsafe fn alltoalls(
     dest: *mut u8,
     src: *const u8,
     strides: Strides,
-) {
+) -> Result<(), Stop> {
     if strides.dest == 1 && strides.src == 1 {
         // SAFETY: the caller's contract.
         return unsafe { alltoall(group, memory, dest, src, strides.count * strides.element) };
@@ -273,17 +277,18 @@ pub unsafe fn alltoalls(
     let word = Group::describe(Kind::Alltoall, (strides.count * strides.element) as u64);
     // SAFETY: the caller's contract.
     unsafe {
-        group.publish(number, word, src, 0);
+        group.publish(number, word, src, 0)?;
         strides.copy(src, me, dest, me);
     }
     for step in 1..group.size() {
         let member = group.after(step);
-        group.see(member, number);
-        group.compare(member, number, word);
+        group.see(member, number)?;
+        group.compare(member, number, word)?;
         // SAFETY: the member waits until this PE finishes.
         unsafe { strides.copy(memory.peer(src, group.pe(member)), me, dest, member) };
     }
     group.heard_all(number);
     group.finish(number);
-    group.wait_finished(number);
+    group.wait_finished(number)?;
+    Ok(())
 }

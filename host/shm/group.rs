@@ -8,8 +8,9 @@
 //! members' "finished" lines. Numbers never go back, also when a slot passes to another group: that one starts above.
 
 use super::layout::{self, Slot, HEADER_AUX, MOST_ROUNDS, RING, STAGED};
-use super::wait;
+use super::wait::{self, GiveUp, Stop};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
 
 /// Members up to which a barrier reads everybody's line, where every PE has a core of its own. Beyond, rounds of a dissemination barrier cost less.
 const FLAT_WITH_CORES: usize = 16;
@@ -21,6 +22,11 @@ pub trait Memory {
     /// # Safety
     /// `addr` lies in this PE's symmetric memory, and `pe` is a PE of the program.
     unsafe fn peer(&self, addr: *const u8, pe: usize) -> *mut u8;
+
+    /// Bytes from `addr` to the end of the symmetric memory, where that is known: no member's contribution is read beyond.
+    fn reach(&self, _addr: *const u8) -> usize {
+        usize::MAX
+    }
 }
 
 /// A number in a line of shared memory.
@@ -33,7 +39,7 @@ pub unsafe fn number<'a>(line: *mut u8) -> &'a AtomicU64 {
     unsafe { AtomicU64::from_ptr(line.cast()) }
 }
 
-/// What operations members compare under SHMEM_DEBUG: a kind and a size.
+/// What operations members compare ([`Policy::compare`]): a kind and a size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -51,8 +57,14 @@ pub enum Kind {
     Split,
 }
 
-/// Called when members turn out to be in different collectives: the other member's world PE, and both descriptions.
-pub type Mismatch = fn(other: usize, mine: (u8, u64), theirs: (u8, u64));
+/// How the members of a group wait, and what they check.
+#[derive(Clone, Default)]
+pub struct Policy {
+    /// Asked by waits that last; `None`: they last until they end.
+    pub give_up: Option<Arc<GiveUp>>,
+    /// Members compare what they are in: [`Stop::Mismatch`].
+    pub compare: bool,
+}
 
 /// PEs that run collectives together.
 pub struct Group {
@@ -60,7 +72,7 @@ pub struct Group {
     pes: Box<[u32]>,
     me: usize,
     flat: bool,
-    mismatch: Option<Mismatch>,
+    policy: Policy,
     /// Number of the operation that this PE is in or was in last. Relaxed: one thread at a time is in a team's collectives.
     number: AtomicU64,
     /// Every member is known to have finished this operation.
@@ -79,7 +91,7 @@ impl Group {
         me: usize,
         start: u64,
         cores: usize,
-        mismatch: Option<Mismatch>,
+        policy: Policy,
     ) -> Group {
         let size = members.len();
         Group {
@@ -87,7 +99,7 @@ impl Group {
             pes: members.iter().map(|m| m.1).collect(),
             me,
             flat: size <= FLAT_WITH_CORES || size > cores,
-            mismatch,
+            policy,
             number: AtomicU64::new(start),
             known: AtomicU64::new(start),
         }
@@ -134,11 +146,17 @@ impl Group {
     /// # Safety
     /// `data` is readable for `bytes`, at most [`STAGED`].
     #[inline]
-    pub unsafe fn publish(&self, number: u64, word: u64, data: *const u8, bytes: usize) {
+    pub unsafe fn publish(
+        &self,
+        number: u64,
+        word: u64,
+        data: *const u8,
+        bytes: usize,
+    ) -> Result<(), Stop> {
         debug_assert!(bytes <= STAGED);
         // The header was last used by operation number - RING.
         if self.known.load(Ordering::Relaxed) + (RING as u64) < number {
-            self.wait_finished(number - RING as u64);
+            self.wait_finished(number - RING as u64)?;
         }
         let slot = self.slots[self.me];
         let header = slot.header(number);
@@ -150,15 +168,23 @@ impl Group {
             }
             super::group::number(header).store(number, Ordering::Release);
         }
+        Ok(())
+    }
+
+    /// Waits until a line holds `number` at least.
+    #[inline]
+    fn reaches(&self, line: &AtomicU64, number: u64) -> Result<(), Stop> {
+        wait::until_or(self.policy.give_up.as_deref(), || {
+            line.load(Ordering::Acquire) >= number
+        })
     }
 
     /// Waits until `member` has published its part of operation `number`.
     #[inline]
-    pub fn see(&self, member: usize, number: u64) {
+    pub fn see(&self, member: usize, number: u64) -> Result<(), Stop> {
         let header = self.slots[member].header(number);
         // SAFETY: a header of a mapped slot.
-        let line = unsafe { super::group::number(header) };
-        wait::until(|| line.load(Ordering::Acquire) >= number);
+        self.reaches(unsafe { super::group::number(header) }, number)
     }
 
     /// The word that `member` published with operation `number`.
@@ -189,16 +215,29 @@ impl Group {
         (kind as u64) << 56 | size & ((1 << 56) - 1)
     }
 
-    /// Under SHMEM_DEBUG: reports when `member` published another description than this PE's for operation `number`.
+    /// Where members compare: whether `member` published this PE's description for operation `number`.
+    ///
+    /// # Errors
+    /// [`Stop::Mismatch`].
     #[inline]
-    pub fn compare(&self, member: usize, number: u64, mine: u64) {
-        if let Some(report) = self.mismatch {
+    pub fn compare(&self, member: usize, number: u64, mine: u64) -> Result<(), Stop> {
+        if self.policy.compare {
             // SAFETY: called after `see`, before `finish`.
             let theirs = unsafe { self.word(member, number) };
             if theirs != mine {
-                let split = |word: u64| ((word >> 56) as u8, word & ((1 << 56) - 1));
-                report(self.pe(member), split(mine), split(theirs));
+                return Err(self.mismatch(member, mine, theirs));
             }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn mismatch(&self, member: usize, mine: u64, theirs: u64) -> Stop {
+        let split = |word: u64| ((word >> 56) as u8, word & ((1 << 56) - 1));
+        Stop::Mismatch {
+            other: self.pe(member),
+            mine: split(mine),
+            theirs: split(theirs),
         }
     }
 
@@ -217,14 +256,14 @@ impl Group {
     }
 
     /// Waits until every other member has finished operation `number`.
-    pub fn wait_finished(&self, number: u64) {
+    pub fn wait_finished(&self, number: u64) -> Result<(), Stop> {
         for step in 1..self.size() {
             let line = self.slots[self.after(step)].finished();
             // SAFETY: a line of a mapped slot.
-            let line = unsafe { super::group::number(line) };
-            wait::until(|| line.load(Ordering::Acquire) >= number);
+            self.reaches(unsafe { super::group::number(line) }, number)?;
         }
         self.known.store(number, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Says that this PE has done the first part of operation `number`.
@@ -235,10 +274,10 @@ impl Group {
     }
 
     /// Waits until `member` has done the first part of operation `number`.
-    pub fn wait_first_part(&self, member: usize, number: u64) {
+    pub fn wait_first_part(&self, member: usize, number: u64) -> Result<(), Stop> {
         // SAFETY: a line of a mapped slot.
         let line = unsafe { super::group::number(self.slots[member].phase()) };
-        wait::until(|| line.load(Ordering::Acquire) >= number);
+        self.reaches(line, number)
     }
 
     /// The member `step` places after this one, around the group.
@@ -254,34 +293,36 @@ impl Group {
 
     /// Waits for all members (OpenSHMEM 1.6, `shmem_team_sync`). Stores before it, by any member, are visible after it.
     #[inline]
-    pub fn sync(&self) {
+    pub fn sync(&self) -> Result<(), Stop> {
         let number = self.begin();
         if self.size() > 1 {
             if self.flat {
-                self.meet_flat(number);
+                self.meet_flat(number)?;
             } else {
-                self.meet_in_rounds(number);
+                self.meet_in_rounds(number)?;
             }
             self.heard_all(number);
         }
         self.finish(number);
+        Ok(())
     }
 
     /// Everybody writes one line and reads all others'.
     #[inline]
-    fn meet_flat(&self, number: u64) {
+    fn meet_flat(&self, number: u64) -> Result<(), Stop> {
         let word = Group::describe(Kind::Sync, 0);
         // SAFETY: nothing to read.
-        unsafe { self.publish(number, word, std::ptr::null(), 0) };
+        unsafe { self.publish(number, word, std::ptr::null(), 0) }?;
         for step in 1..self.size() {
             let member = self.after(step);
-            self.see(member, number);
-            self.compare(member, number, word);
+            self.see(member, number)?;
+            self.compare(member, number, word)?;
         }
+        Ok(())
     }
 
     /// In round r, everybody tells the member 2^r places after, and hears from the one 2^r before.
-    fn meet_in_rounds(&self, number: u64) {
+    fn meet_in_rounds(&self, number: u64) -> Result<(), Stop> {
         let own = self.slots[self.me];
         let mut distance = 1;
         for round in 0..MOST_ROUNDS {
@@ -292,29 +333,33 @@ impl Group {
             // SAFETY: in each line only one partner writes.
             unsafe { super::group::number(partner.round(round)) }.store(number, Ordering::Release);
             // SAFETY: a line of this PE's slot.
-            let line = unsafe { super::group::number(own.round(round)) };
-            wait::until(|| line.load(Ordering::Acquire) >= number);
+            self.reaches(unsafe { super::group::number(own.round(round)) }, number)?;
             distance *= 2;
         }
+        Ok(())
     }
 
     /// Gives `mine` to all and returns what each member gave, in order.
-    pub fn exchange<const N: usize>(&self, kind: Kind, mine: [u64; N]) -> Vec<[u64; N]> {
+    pub fn exchange<const N: usize>(
+        &self,
+        kind: Kind,
+        mine: [u64; N],
+    ) -> Result<Vec<[u64; N]>, Stop> {
         const { assert!(N * 8 <= layout::INLINE) };
         let number = self.begin();
         let bytes = N * 8;
         let word = Group::describe(kind, bytes as u64);
         // SAFETY: an array of words.
-        unsafe { self.publish(number, word, mine.as_ptr().cast(), bytes) };
+        unsafe { self.publish(number, word, mine.as_ptr().cast(), bytes) }?;
         let mut all = Vec::with_capacity(self.size());
         for member in 0..self.size() {
-            self.see(member, number);
-            self.compare(member, number, word);
+            self.see(member, number)?;
+            self.compare(member, number, word)?;
             // SAFETY: published, and this PE has not finished; headers are 16-byte aligned.
             all.push(unsafe { self.staged(member, number, bytes).cast::<[u64; N]>().read() });
         }
         self.heard_all(number);
         self.finish(number);
-        all
+        Ok(all)
     }
 }

@@ -1,10 +1,13 @@
 //! Layout of the symmetric area that collectives use: one slot a team, then the lines by which pairs of PEs meet.
 //!
-//! Not allocated here: the library reserves [`area_bytes`] in every PE's symmetric memory at initialisation, zeroed.
+//! Not allocated here: the library reserves [`area_bytes`] at one offset of every PE's symmetric heap at initialisation, and zeroes
+//! [`zeroed`]. All control pages come first, then all staging buffers, which need no zeroes and take no memory before they are used.
 //!
 //! A slot is a control page and a ring of staging buffers. In the control page, units of two cache lines hold one number each, written by one
 //! PE only (two lines, because processors fetch the neighbour of a line too). Where a unit lies in its page is turned by the PE's number:
 //! without that, the same unit of all PEs would compete for one set of the first-level cache.
+
+use std::ops::Range;
 
 /// Bytes of a unit: two cache lines.
 pub const UNIT: usize = 128;
@@ -35,8 +38,8 @@ const ROUNDS: usize = HEADERS + RING;
 pub const MOST_ROUNDS: usize = 20;
 const _: () = assert!(ROUNDS + MOST_ROUNDS <= UNITS);
 
-/// Bytes of a slot.
-pub const SLOT: usize = CONTROL + RING * STAGED;
+/// Bytes of a slot's ring of staging buffers.
+const STAGING: usize = RING * STAGED;
 /// Slots of a PE: the world team, the shared team, other teams and active sets.
 pub const SLOTS: usize = 128;
 
@@ -49,27 +52,34 @@ pub const AREA_ALIGN: usize = 4096;
 
 /// Bytes of the area in each PE's symmetric memory.
 pub const fn area_bytes(n_pes: usize) -> usize {
-    (SLOTS * SLOT + n_pes * PAIR_LINES * PAIR_LINE).next_multiple_of(AREA_ALIGN)
+    pair_line(n_pes, 0).next_multiple_of(AREA_ALIGN)
+}
+
+/// The parts of the area that hold zeroes before the first operation: control pages, and the lines of pairs.
+pub const fn zeroed(n_pes: usize) -> [Range<usize>; 2] {
+    [0..SLOTS * CONTROL, pair_line(0, 0)..pair_line(n_pes, 0)]
 }
 
 /// Offset of a pair's line in the area of the PE that reads it; `writer` is the PE that writes it.
 pub const fn pair_line(writer: usize, line: usize) -> usize {
-    SLOTS * SLOT + (writer * PAIR_LINES + line) * PAIR_LINE
+    SLOTS * (CONTROL + STAGING) + (writer * PAIR_LINES + line) * PAIR_LINE
 }
 
 /// One member's slot, as mapped in this process.
 #[derive(Debug, Clone, Copy)]
 pub struct Slot {
-    base: *mut u8,
+    control: *mut u8,
+    staging: *mut u8,
     /// The PE's number in the world, by which the page is turned.
     turn: usize,
 }
 
 impl Slot {
-    /// The slot at `base` of PE `pe`.
-    pub fn new(base: *mut u8, pe: usize) -> Slot {
+    /// Slot `slot` of the area at `area`, PE `pe`'s.
+    pub fn new(area: *mut u8, slot: usize, pe: usize) -> Slot {
         Slot {
-            base,
+            control: area.wrapping_add(slot * CONTROL),
+            staging: area.wrapping_add(SLOTS * CONTROL + slot * STAGING),
             turn: pe.wrapping_mul(5),
         }
     }
@@ -77,7 +87,7 @@ impl Slot {
     #[inline]
     fn unit(self, unit: usize) -> *mut u8 {
         let unit = unit.wrapping_add(self.turn) % UNITS;
-        self.base.wrapping_add(unit * UNIT)
+        self.control.wrapping_add(unit * UNIT)
     }
 
     /// The line of the last finished operation.
@@ -110,8 +120,7 @@ impl Slot {
         if bytes <= INLINE {
             self.header(number).wrapping_add(HEADER_DATA)
         } else {
-            self.base
-                .wrapping_add(CONTROL + number as usize % RING * STAGED)
+            self.staging.wrapping_add(number as usize % RING * STAGED)
         }
     }
 }

@@ -9,6 +9,7 @@
 use super::group::{Group, Kind, Memory};
 use super::layout::STAGED;
 use super::ops::Operation;
+use super::wait::Stop;
 use std::ops::Range;
 use std::ptr::copy_nonoverlapping;
 
@@ -42,14 +43,14 @@ pub unsafe fn reduce(
     dest: *mut u8,
     src: *const u8,
     count: usize,
-) {
+) -> Result<(), Stop> {
     let bytes = count * operation.element;
     if group.size() == 1 {
         if dest.cast_const() != src && bytes > 0 {
             // SAFETY: the caller's contract.
             unsafe { copy_nonoverlapping(src, dest, bytes) };
         }
-        return;
+        return Ok(());
     }
     if bytes <= STAGED {
         // SAFETY: the caller's contract.
@@ -70,26 +71,27 @@ unsafe fn reduce_staged(
     dest: *mut u8,
     src: *const u8,
     count: usize,
-) {
+) -> Result<(), Stop> {
     let number = group.begin();
     let bytes = count * operation.element;
     let word = Group::describe(Kind::Reduce, bytes as u64);
     // SAFETY: the caller's contract.
-    unsafe { group.publish(number, word, src, bytes) };
-    let get = |member: usize| {
-        group.see(member, number);
-        group.compare(member, number, word);
-        group.staged(member, number, bytes)
+    unsafe { group.publish(number, word, src, bytes)? };
+    let get = |member: usize| -> Result<*const u8, Stop> {
+        group.see(member, number)?;
+        group.compare(member, number, word)?;
+        Ok(group.staged(member, number, bytes))
     };
     // SAFETY: staged data is aligned to 16 bytes, published, and held until this PE finishes.
     unsafe {
-        (operation.combine)(dest, get(0), get(1), count);
+        (operation.combine)(dest, get(0)?, get(1)?, count);
         for member in 2..group.size() {
-            (operation.combine)(dest, dest, get(member), count);
+            (operation.combine)(dest, dest, get(member)?, count);
         }
     }
     group.heard_all(number);
     group.finish(number);
+    Ok(())
 }
 
 /// Each member combines everything, from where it is; for source and destination apart. Two members read as much of each other's memory this
@@ -101,11 +103,11 @@ unsafe fn reduce_whole(
     dest: *mut u8,
     src: *const u8,
     count: usize,
-) {
+) -> Result<(), Stop> {
     let number = group.begin();
     let element = operation.element;
     // SAFETY: nothing to read.
-    unsafe { arrive(group, number, src, count * element) };
+    unsafe { arrive(group, number, src, count * element)? };
     let mut begin = 0;
     while begin < count {
         let n = (count - begin).min(BLOCK / element);
@@ -123,23 +125,25 @@ unsafe fn reduce_whole(
         begin += n;
     }
     group.finish(number);
-    group.wait_finished(number);
+    group.wait_finished(number)?;
+    Ok(())
 }
 
 /// Says that this PE's elements are ready, and waits until everybody's are.
 ///
 /// # Safety
 /// `src` is an address; nothing is read.
-unsafe fn arrive(group: &Group, number: u64, src: *const u8, bytes: usize) {
+unsafe fn arrive(group: &Group, number: u64, src: *const u8, bytes: usize) -> Result<(), Stop> {
     let word = Group::describe(Kind::Reduce, bytes as u64);
     // SAFETY: nothing to read.
-    unsafe { group.publish(number, word, src, 0) };
+    unsafe { group.publish(number, word, src, 0)? };
     for step in 1..group.size() {
         let member = group.after(step);
-        group.see(member, number);
-        group.compare(member, number, word);
+        group.see(member, number)?;
+        group.compare(member, number, word)?;
     }
     group.heard_all(number);
+    Ok(())
 }
 
 /// Each member combines a piece; all copy the pieces.
@@ -150,12 +154,12 @@ unsafe fn reduce_in_pieces(
     dest: *mut u8,
     src: *const u8,
     count: usize,
-) {
+) -> Result<(), Stop> {
     let number = group.begin();
     let size = group.size();
     let element = operation.element;
     // SAFETY: nothing is read.
-    unsafe { arrive(group, number, src, count * element) };
+    unsafe { arrive(group, number, src, count * element)? };
 
     let mine = piece(count, element, group.me(), size);
     let mut scratch = Scratch([0; BLOCK]);
@@ -187,7 +191,7 @@ unsafe fn reduce_in_pieces(
     for step in 1..size {
         let member = group.after(step);
         let theirs = piece(count, element, member, size);
-        group.wait_first_part(member, number);
+        group.wait_first_part(member, number)?;
         if !theirs.is_empty() {
             let offset = theirs.start * element;
             // SAFETY: the member has finished its piece and waits until this PE has finished.
@@ -198,7 +202,8 @@ unsafe fn reduce_in_pieces(
         }
     }
     group.finish(number);
-    group.wait_finished(number);
+    group.wait_finished(number)?;
+    Ok(())
 }
 
 /// `dest` on member i = src of members before i, combined; with `inclusive` also its own (OpenSHMEM 1.6, `shmem_sum_inscan` and `_exscan`).
@@ -214,7 +219,7 @@ pub unsafe fn scan(
     src: *const u8,
     count: usize,
     inclusive: bool,
-) {
+) -> Result<(), Stop> {
     if count * operation.element <= STAGED {
         // SAFETY: the caller's contract.
         unsafe { scan_staged(group, operation, dest, src, count, inclusive) }
@@ -232,7 +237,7 @@ unsafe fn scan_staged(
     src: *const u8,
     count: usize,
     inclusive: bool,
-) {
+) -> Result<(), Stop> {
     let number = group.begin();
     let bytes = count * operation.element;
     let word = Group::describe(Kind::Reduce, bytes as u64);
@@ -243,13 +248,13 @@ unsafe fn scan_staged(
     };
     // SAFETY: the caller's contract; staged data as in `reduce_staged`.
     unsafe {
-        group.publish(number, word, src, bytes);
+        group.publish(number, word, src, bytes)?;
         if last == 0 && bytes > 0 {
             std::ptr::write_bytes(dest, 0, bytes);
         }
         for member in 0..last {
-            group.see(member, number);
-            group.compare(member, number, word);
+            group.see(member, number)?;
+            group.compare(member, number, word)?;
             let theirs = group.staged(member, number, bytes);
             if member == 0 && bytes > 0 {
                 copy_nonoverlapping(theirs, dest, bytes);
@@ -259,6 +264,7 @@ unsafe fn scan_staged(
         }
     }
     group.finish(number);
+    Ok(())
 }
 
 /// Each member computes a piece for everybody, and writes it where it belongs.
@@ -270,11 +276,11 @@ unsafe fn scan_in_pieces(
     src: *const u8,
     count: usize,
     inclusive: bool,
-) {
+) -> Result<(), Stop> {
     let number = group.begin();
     let element = operation.element;
     // SAFETY: nothing is read.
-    unsafe { arrive(group, number, src, count * element) };
+    unsafe { arrive(group, number, src, count * element)? };
 
     let mine = piece(count, element, group.me(), group.size());
     let (mut sum, mut next) = (Scratch([0; BLOCK]), Scratch([0; BLOCK]));
@@ -307,5 +313,6 @@ unsafe fn scan_in_pieces(
         begin += n;
     }
     group.finish(number);
-    group.wait_finished(number);
+    group.wait_finished(number)?;
+    Ok(())
 }

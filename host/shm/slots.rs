@@ -4,9 +4,16 @@
 //!
 //! Destroying a team waits for nobody: its slot is free again at a PE when all members have said that they read nothing of it any more.
 
-use super::group::number;
+use super::group::{number, Group, Kind};
 use super::layout::SLOTS;
+use super::wait::Stop;
 use std::sync::atomic::Ordering;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Slots of the predefined teams: the world, the shared team.
+pub const PREDEFINED: usize = 2;
+/// How often a split asks again when no slot is free but members are still leaving destroyed teams.
+const TRIES: usize = 10_000;
 
 /// Words of a set of slots.
 pub const WORDS: usize = SLOTS / 64;
@@ -113,4 +120,64 @@ impl Slots {
     pub fn raise(&mut self, last: u64) {
         self.ceiling = self.ceiling.max(last);
     }
+}
+
+fn lock(slots: &Mutex<Slots>) -> MutexGuard<'_, Slots> {
+    slots.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What [`agree`] gives: `N` slots, and the number that operations in them start above.
+pub type Agreed<const N: usize> = ([usize; N], u64);
+
+/// Slots that are free at all members of `parent`; `None`: there are too few. Those for which `mine` says so are in use at this PE from now on.
+/// Collective over `parent`.
+///
+/// # Errors
+/// Those of the parent's group.
+pub fn agree<const N: usize>(
+    slots: &Mutex<Slots>,
+    parent: &Group,
+    mine: [bool; N],
+) -> Result<Option<Agreed<N>>, Stop> {
+    for _ in 0..TRIES {
+        let (offer, ceiling, more) = lock(slots).offer();
+        let [low, high] = offer.0;
+        let exchanged = parent.exchange(Kind::Split, [low, high, ceiling, u64::from(more)]);
+        let all = match exchanged {
+            Ok(all) => all,
+            Err(stop) => {
+                lock(slots).settle(offer, &[]);
+                return Err(stop);
+            }
+        };
+        let free = all.iter().fold(Set([u64::MAX; WORDS]), |set, offer| {
+            set.and(Set([offer[0], offer[1]]))
+        });
+        let found = free.lowest::<N>();
+        let taken: Vec<usize> = found
+            .iter()
+            .flatten()
+            .zip(mine)
+            .filter(|(_, mine)| *mine)
+            .map(|(slot, _)| *slot)
+            .collect();
+        lock(slots).settle(offer, &taken);
+        if let Some(found) = found {
+            let start = all.iter().map(|offer| offer[2]).max().unwrap_or(0);
+            return Ok(Some((found, start)));
+        }
+        if all.iter().all(|offer| offer[3] == 0) {
+            return Ok(None);
+        }
+        std::thread::yield_now();
+    }
+    Ok(None)
+}
+
+/// Ends this PE's part in the team of `group` in `slot`. Waits for nobody: the team's last operation is this one, which says only that this PE
+/// reads nothing any more.
+pub fn leave(slots: &Mutex<Slots>, group: &Group, slot: usize) {
+    let last = group.begin();
+    group.finish(last);
+    lock(slots).leave(slot, last, group.finished_lines());
 }

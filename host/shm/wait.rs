@@ -33,8 +33,28 @@ static MOST_SPINS: AtomicU32 = AtomicU32::new(SPINS_SHARED);
 static SPINS: AtomicU32 = AtomicU32::new(SPINS_SHARED);
 static WATCH: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
 
-/// What a wait that lasts calls every now and then, with the time it has lasted: ends the program when a PE has died or a limit is over.
+/// What every wait of this process that lasts calls now and then, with the time it has lasted: ends the program when a PE has died or a limit is
+/// over.
 pub type Watch = fn(waited: Duration);
+
+/// What one wait that lasts asks now and then, with the time it has lasted: whether to give up.
+pub type GiveUp = dyn Fn(Duration) -> bool + Send + Sync;
+
+/// Why a wait ended without its condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    /// [`GiveUp`] said so.
+    GivenUp,
+    /// A member of the group is in another collective, or passed another size or root.
+    Mismatch {
+        /// Its number among the PEs of the job.
+        other: usize,
+        /// Kind and size here.
+        mine: (u8, u64),
+        /// Kind and size there.
+        theirs: (u8, u64),
+    },
+}
 
 /// Sets the policy for `pes` processes on this machine. Called once at initialisation.
 pub fn configure(pes: usize, watch: Option<Watch>) {
@@ -75,11 +95,30 @@ pub fn until(mut ready: impl FnMut() -> bool) {
             return;
         }
     }
-    spin(&mut ready);
+    spin(&mut ready, None);
 }
 
+/// As [`until`], unless `give_up` says that it is enough.
+///
+/// # Errors
+/// [`Stop::GivenUp`].
+#[inline]
+pub fn until_or(give_up: Option<&GiveUp>, mut ready: impl FnMut() -> bool) -> Result<(), Stop> {
+    for _ in 0..EAGER_POLLS {
+        if ready() {
+            return Ok(());
+        }
+    }
+    if spin(&mut ready, give_up) {
+        Ok(())
+    } else {
+        Err(Stop::GivenUp)
+    }
+}
+
+/// False: given up.
 #[inline(never)]
-fn spin(ready: &mut dyn FnMut() -> bool) {
+fn spin(ready: &mut dyn FnMut() -> bool, give_up: Option<&GiveUp>) -> bool {
     let spins = SPINS.load(Ordering::Relaxed);
     for _ in 0..spins {
         std::hint::spin_loop();
@@ -88,17 +127,17 @@ fn spin(ready: &mut dyn FnMut() -> bool) {
             if spins < most {
                 SPINS.store((spins * 2).min(most), Ordering::Relaxed);
             }
-            return;
+            return true;
         }
     }
     if spins > SPINS_SHARED {
         SPINS.store((spins / 2).max(SPINS_SHARED), Ordering::Relaxed);
     }
-    give_way(ready);
+    give_way(ready, give_up)
 }
 
 #[cold]
-fn give_way(ready: &mut dyn FnMut() -> bool) {
+fn give_way(ready: &mut dyn FnMut() -> bool, give_up: Option<&GiveUp>) -> bool {
     let begin = Instant::now();
     let shared = MOST_SPINS.load(Ordering::Relaxed) == SPINS_SHARED;
     let patience = if shared {
@@ -110,7 +149,7 @@ fn give_way(ready: &mut dyn FnMut() -> bool) {
         for _ in 0..YIELDS_A_LOOK {
             std::thread::yield_now();
             if ready() {
-                return;
+                return true;
             }
         }
         let waited = begin.elapsed();
@@ -118,10 +157,13 @@ fn give_way(ready: &mut dyn FnMut() -> bool) {
             continue;
         }
         watch(waited);
+        if give_up.is_some_and(|give_up| give_up(waited)) {
+            return ready();
+        }
         if waited > patience {
             nap(waited, ready);
             if ready() {
-                return;
+                return true;
             }
         }
     }

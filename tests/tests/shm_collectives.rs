@@ -3,7 +3,7 @@
 //! Not the C routines (the programs in capi/tests call those), nor the Rust API.
 
 use npushmem::shm::data::{self, Strides};
-use npushmem::shm::group::{Group, Memory};
+use npushmem::shm::group::{Group, Memory, Policy};
 use npushmem::shm::layout::{self, Slot};
 use npushmem::shm::ops::{self, Operation};
 use npushmem::shm::{reduce, table};
@@ -69,17 +69,13 @@ impl World {
         let index = pes.iter().position(|&pe| pe == me)?;
         let members = pes
             .iter()
-            .map(|&pe| {
-                (
-                    Slot::new((self.bases[pe] + slot * layout::SLOT) as *mut u8, pe),
-                    pe as u32,
-                )
-            })
+            .map(|&pe| (Slot::new(self.bases[pe] as *mut u8, slot, pe), pe as u32))
             .collect();
-        let mismatch = |other, mine, theirs| {
-            panic!("PE {other} is in another collective: {mine:?} {theirs:?}")
+        let policy = Policy {
+            give_up: None,
+            compare: true,
         };
-        Some(Group::new(members, index, start, cores, Some(mismatch)))
+        Some(Group::new(members, index, start, cores, policy))
     }
 }
 
@@ -239,7 +235,7 @@ fn run(step: &Step, round: usize, group: &Group, view: &View, pes: &[usize]) {
     };
     // SAFETY (all calls): symmetric user memory of USER bytes, large enough for the sizes that the strategies give.
     match step {
-        Step::Sync => group.sync(),
+        Step::Sync => group.sync().expect("met"),
         Step::Broadcast {
             bytes,
             root,
@@ -249,13 +245,13 @@ fn run(step: &Step, round: usize, group: &Group, view: &View, pes: &[usize]) {
             write(src, &pattern(pe, round, *bytes));
             let to = if *in_place { src } else { dest };
             // SAFETY: src and dest are this member's areas, larger than any step needs; all members take the same step.
-            unsafe { data::broadcast(group, view, to, src, *bytes, root, true) };
+            unsafe { data::broadcast(group, view, to, src, *bytes, root, true) }.expect("done");
             expect(to, &pattern(pes[root], round, *bytes), "broadcast");
         }
         Step::Fcollect { bytes } => {
             write(src, &pattern(pe, round, *bytes));
             // SAFETY: src and dest are this member's areas, larger than any step needs; all members take the same step.
-            unsafe { data::fcollect(group, view, dest, src, *bytes) };
+            unsafe { data::fcollect(group, view, dest, src, *bytes) }.expect("done");
             let all: Vec<u8> = pes
                 .iter()
                 .flat_map(|&p| pattern(p, round, *bytes))
@@ -265,7 +261,7 @@ fn run(step: &Step, round: usize, group: &Group, view: &View, pes: &[usize]) {
         Step::Collect { sizes } => {
             write(src, &pattern(pe, round, sizes[me % 9]));
             // SAFETY: src and dest are this member's areas, larger than any step needs; all members take the same step.
-            unsafe { data::collect(group, view, dest, src, sizes[me % 9]) };
+            unsafe { data::collect(group, view, dest, USER, src, sizes[me % 9]) }.expect("done");
             let all: Vec<u8> = pes
                 .iter()
                 .enumerate()
@@ -276,7 +272,7 @@ fn run(step: &Step, round: usize, group: &Group, view: &View, pes: &[usize]) {
         Step::Alltoall { bytes } => {
             write(src, &pattern(pe, round, bytes * n));
             // SAFETY: src and dest are this member's areas, larger than any step needs; all members take the same step.
-            unsafe { data::alltoall(group, view, dest, src, *bytes) };
+            unsafe { data::alltoall(group, view, dest, src, *bytes) }.expect("done");
             let all: Vec<u8> = pes
                 .iter()
                 .flat_map(|&p| pattern(p, round, bytes * n)[me * bytes..(me + 1) * bytes].to_vec())
@@ -299,7 +295,7 @@ fn run(step: &Step, round: usize, group: &Group, view: &View, pes: &[usize]) {
                 count: *count,
             };
             // SAFETY: src and dest are this member's areas, larger than any step needs; all members take the same step.
-            unsafe { data::alltoalls(group, view, dest, src, strides) };
+            unsafe { data::alltoalls(group, view, dest, src, strides) }.expect("done");
             let mut expected = vec![0xee; whole * to];
             for (i, &p) in pes.iter().enumerate() {
                 let theirs = pattern(p, round, whole * from);
@@ -315,7 +311,7 @@ fn run(step: &Step, round: usize, group: &Group, view: &View, pes: &[usize]) {
             write(src, &pattern(pe, round, count * 8));
             let to = if *in_place { src } else { dest };
             // SAFETY: src and dest are this member's areas, larger than any step needs; all members take the same step.
-            unsafe { reduce::reduce(group, view, SUM, to, src, *count) };
+            unsafe { reduce::reduce(group, view, SUM, to, src, *count) }.expect("done");
             expect(to, &sum(pes, round, *count), "sum");
         }
         Step::Scan {
@@ -326,7 +322,7 @@ fn run(step: &Step, round: usize, group: &Group, view: &View, pes: &[usize]) {
             write(src, &pattern(pe, round, count * 8));
             let to = if *in_place { src } else { dest };
             // SAFETY: src and dest are this member's areas, larger than any step needs; all members take the same step.
-            unsafe { reduce::scan(group, view, SUM, to, src, *count, *inclusive) };
+            unsafe { reduce::scan(group, view, SUM, to, src, *count, *inclusive) }.expect("done");
             let before = if *inclusive { me + 1 } else { me };
             expect(to, &sum(&pes[..before], round, *count), "scan");
         }
@@ -392,7 +388,7 @@ fn a_barrier_lets_nobody_pass_before_all_have_come_a_hundred_thousand_times() {
                     std::thread::yield_now();
                 }
                 arrived.fetch_add(1, Ordering::Relaxed);
-                group.sync();
+                group.sync().expect("met");
                 let seen = arrived.load(Ordering::Relaxed);
                 assert!(
                     seen >= round * n_pes as u64,

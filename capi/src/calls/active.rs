@@ -56,13 +56,23 @@ entry! {
     /// Waits for all PEs of the set; what they have put before is complete.
     fn shmem_barrier(start: c_int, log_stride: c_int, size: c_int, _psync: *mut c_long) {
         crate::order::store_fence();
-        on_set("shmem_barrier", start, log_stride, size, |team, _| team.group.sync());
+        on_set("shmem_barrier", start, log_stride, size, |team, _| teams::done(team.group.sync()));
     }
 
     /// Waits for all PEs of the set.
     fn shmem_sync(start: c_int, log_stride: c_int, size: c_int, _psync: *mut c_long) {
-        on_set("shmem_sync", start, log_stride, size, |team, _| team.group.sync());
+        on_set("shmem_sync", start, log_stride, size, |team, _| teams::done(team.group.sync()));
     }
+}
+
+/// One of the calls that move data; collect has no limit, as C does not say how large the destination is.
+macro_rules! move_data {
+    (collect, $group:expr, $state:expr, $dest:expr, $src:expr, $bytes:expr) => {
+        data::collect($group, $state, $dest, usize::MAX, $src, $bytes)
+    };
+    ($call:ident, $($args:expr),+) => {
+        data::$call($($args),+)
+    };
 }
 
 macro_rules! sized {
@@ -82,7 +92,7 @@ macro_rules! sized {
                     check_root(name!($name), root, team.group.size());
                     check(name!($name), &Buffers { dest, dest_bytes: bytes, src, src_bytes: bytes, in_place: true });
                     // SAFETY: the C caller's contract. The root's own destination stays as it is.
-                    unsafe { data::broadcast(&team.group, state, dest, src, bytes, root as usize, false) };
+                    teams::done(unsafe { data::broadcast(&team.group, state, dest, src, bytes, root as usize, false) });
                 });
             }
         }
@@ -97,7 +107,7 @@ macro_rules! sized {
                     let [dest_bytes, src_bytes] = blocks.map(|blocks| bytes * blocks(team.group.size()));
                     check(name!($name), &Buffers { dest, dest_bytes, src, src_bytes, in_place: false });
                     // SAFETY: the C caller's contract.
-                    unsafe { data::$call(&team.group, state, dest, src, bytes) };
+                    teams::done(unsafe { move_data!($call, &team.group, state, dest, src, bytes) });
                 });
             }
         }
@@ -109,7 +119,7 @@ macro_rules! sized {
                     let (dest, src) = (dest.cast::<u8>(), src.cast::<u8>());
                     let strides = strides(name!($name), (dest, dst), (src, sst), $bytes, nelems, team.group.size());
                     // SAFETY: the C caller's contract.
-                    unsafe { data::alltoalls(&team.group, state, dest, src, strides) };
+                    teams::done(unsafe { data::alltoalls(&team.group, state, dest, src, strides) });
                 });
             }
         }
@@ -158,7 +168,7 @@ unsafe fn to_all(
             },
         );
         // SAFETY: the caller's contract.
-        unsafe { reduce::reduce(&team.group, state, operation, dest, src, count) };
+        teams::done(unsafe { reduce::reduce(&team.group, state, operation, dest, src, count) });
     });
 }
 

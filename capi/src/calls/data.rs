@@ -42,7 +42,9 @@ unsafe fn broadcast(
     );
     let memory = teams::require(routine).state();
     // SAFETY: the standard's contract, which the C caller keeps.
-    unsafe { data::broadcast(&team.group, memory, dest, src, bytes, root as usize, true) };
+    teams::done(unsafe {
+        data::broadcast(&team.group, memory, dest, src, bytes, root as usize, true)
+    });
     0
 }
 
@@ -67,7 +69,7 @@ unsafe fn fcollect(
         },
     );
     // SAFETY: as in `broadcast`.
-    unsafe {
+    teams::done(unsafe {
         data::fcollect(
             &team.group,
             teams::require(routine).state(),
@@ -75,7 +77,7 @@ unsafe fn fcollect(
             src,
             bytes,
         )
-    };
+    });
     0
 }
 
@@ -100,15 +102,16 @@ unsafe fn collect(
         },
     );
     // SAFETY: as in `broadcast`.
-    unsafe {
+    teams::done(unsafe {
         data::collect(
             &team.group,
             teams::require(routine).state(),
             dest,
+            usize::MAX,
             src,
             bytes,
         )
-    };
+    });
     0
 }
 
@@ -134,7 +137,7 @@ unsafe fn alltoall(
         },
     );
     // SAFETY: as in `broadcast`.
-    unsafe {
+    teams::done(unsafe {
         data::alltoall(
             &team.group,
             teams::require(routine).state(),
@@ -142,7 +145,7 @@ unsafe fn alltoall(
             src,
             bytes,
         )
-    };
+    });
     0
 }
 
@@ -199,7 +202,7 @@ unsafe fn alltoalls(
     };
     let strides = strides(routine, dest, src, element, count, team.group.size());
     // SAFETY: as in `broadcast`.
-    unsafe {
+    teams::done(unsafe {
         data::alltoalls(
             &team.group,
             teams::require(routine).state(),
@@ -207,7 +210,7 @@ unsafe fn alltoalls(
             src.0,
             strides,
         )
-    };
+    });
     0
 }
 

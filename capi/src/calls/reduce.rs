@@ -36,7 +36,7 @@ unsafe fn reducing(
         },
     );
     // SAFETY: the standard's contract, which the C caller keeps.
-    unsafe {
+    teams::done(unsafe {
         reduce::reduce(
             &team.group,
             teams::require(routine).state(),
@@ -45,7 +45,7 @@ unsafe fn reducing(
             src,
             count,
         )
-    };
+    });
     0
 }
 
@@ -74,7 +74,7 @@ unsafe fn scanning(
         },
     );
     // SAFETY: as in `reducing`.
-    unsafe {
+    teams::done(unsafe {
         reduce::scan(
             &team.group,
             teams::require(routine).state(),
@@ -84,7 +84,7 @@ unsafe fn scanning(
             count,
             inclusive,
         )
-    };
+    });
     0
 }
 

@@ -15,14 +15,14 @@ hot! {
 
     /// Waits for all PEs.
     fn shmem_sync_all() {
-        teams::require("shmem_sync_all").world().group.sync();
+        teams::done(teams::require("shmem_sync_all").world().group.sync());
     }
 
     /// Waits for all members of a team.
     fn shmem_team_sync(team: usize) -> c_int {
         match teams::find("shmem_team_sync", team) {
             Some(team) => {
-                team.group.sync();
+                teams::done(team.group.sync());
                 0
             }
             None => FAILED,
@@ -37,6 +37,6 @@ hot! {
             state::slow_target(state::routine!(shmem_sync_pe), 0, 0, pe);
         }
         order::store_fence();
-        teams.active().meet(teams.state(), pe);
+        teams::done(teams.active().pairs.meet(pe as usize));
     }
 }

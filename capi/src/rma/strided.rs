@@ -7,74 +7,8 @@ use std::ffi::{c_int, c_void};
 use crate::context::{ctx_target, Ctx};
 use crate::entry::hot;
 use crate::state::{routine, target, CRoutine};
-use npushmem::shm::copy::copy;
+use npushmem::shm::strided::{run, Pattern};
 use npushmem::shm::table::{for_each_rma_type, for_each_size};
-
-/// Blocks and where they lie.
-#[derive(Clone, Copy)]
-struct Pattern {
-    /// Destination stride, elements.
-    dst: isize,
-    /// Source stride, elements.
-    sst: isize,
-    /// Elements of a block.
-    block: usize,
-    /// Blocks.
-    count: usize,
-    /// Bytes of an element.
-    bytes: usize,
-}
-
-impl Pattern {
-    /// Bytes from the first to behind the last element, for checking; `stride` is that of the symmetric side.
-    #[inline(always)]
-    fn extent(&self, stride: isize) -> usize {
-        match self.count {
-            0 => 0,
-            n => stride
-                .unsigned_abs()
-                .saturating_mul(n - 1)
-                .saturating_add(self.block)
-                .saturating_mul(self.bytes),
-        }
-    }
-}
-
-/// Elements that are copied by one instruction each.
-unsafe fn elements<T: Copy>(mut to: *mut u8, mut from: *const u8, pattern: Pattern) {
-    let size = size_of::<T>() as isize;
-    for _ in 0..pattern.count {
-        // SAFETY: an element of the caller's arrays.
-        unsafe {
-            to.cast::<T>()
-                .write_unaligned(from.cast::<T>().read_unaligned())
-        };
-        to = to.wrapping_offset(pattern.dst.wrapping_mul(size));
-        from = from.wrapping_offset(pattern.sst.wrapping_mul(size));
-    }
-}
-
-#[inline(never)]
-unsafe fn run(mut to: *mut u8, mut from: *const u8, pattern: Pattern) {
-    // SAFETY: the callers' arrays, see `elements`.
-    unsafe {
-        match (pattern.block, pattern.bytes) {
-            (1, 1) => elements::<u8>(to, from, pattern),
-            (1, 2) => elements::<u16>(to, from, pattern),
-            (1, 4) => elements::<u32>(to, from, pattern),
-            (1, 8) => elements::<u64>(to, from, pattern),
-            (1, 16) => elements::<[u64; 2]>(to, from, pattern),
-            _ => {
-                let size = pattern.bytes as isize;
-                for _ in 0..pattern.count {
-                    copy(to, from, pattern.block * pattern.bytes);
-                    to = to.wrapping_offset(pattern.dst.wrapping_mul(size));
-                    from = from.wrapping_offset(pattern.sst.wrapping_mul(size));
-                }
-            }
-        }
-    }
-}
 
 unsafe fn put(
     routine: &'static CRoutine,

@@ -10,19 +10,15 @@ mod calls;
 
 use crate::constants::handle;
 use crate::state::{self, State};
-use npushmem::shm::group::{Group, Kind, Memory, Mismatch};
-use npushmem::shm::layout::{Slot, CONTROL, SLOT};
+use npushmem::shm::group::{Group, Memory, Policy};
+use npushmem::shm::layout::{Slot, CONTROL};
+use npushmem::shm::pairs::Pairs;
 use npushmem::shm::shape::Shape;
-use npushmem::shm::slots::{Set, Slots};
-use npushmem::shm::wait;
+use npushmem::shm::slots::{self, Slots, PREDEFINED};
+use npushmem::shm::wait::{self, Stop};
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// Slots of the predefined teams: the world, the shared team.
-const PREDEFINED: usize = 2;
-/// How often a split asks again when no slot is free but members are still leaving destroyed teams.
-const TRIES: usize = 10_000;
 
 /// A team that this PE is a member of.
 pub(crate) struct Team {
@@ -87,10 +83,16 @@ pub(crate) fn start(state: &'static State) {
         state,
         cores,
         slots: Mutex::new(Slots::new(PREDEFINED)),
-        active: active::ActiveSets::new(state),
+        active: active::ActiveSets::new(pairs(state)),
         live: Mutex::new(Vec::new()),
     };
     TEAMS.store(Box::into_raw(Box::new(teams)), Ordering::Release);
+}
+
+/// This PE's pairs with all others.
+fn pairs(state: &State) -> Pairs {
+    let areas = (0..state.n_pes).map(|pe| state.sync_area(pe)).collect();
+    Pairs::new(areas, state.my_pe as usize, None)
 }
 
 /// Ends the job when this PE's lines are not zero: what is in them would pass for the numbers of operations that others have done, and barriers
@@ -99,7 +101,7 @@ fn require_zero(state: &State) {
     for slot in 0..PREDEFINED {
         let control = state
             .sync_area(state.my_pe)
-            .wrapping_add(slot * SLOT)
+            .wrapping_add(slot * CONTROL)
             .cast::<u64>();
         for word in 0..CONTROL / size_of::<u64>() {
             // SAFETY: this PE's own area, which no PE uses yet.
@@ -174,16 +176,40 @@ fn group(state: &State, shape: Shape, slot: usize, start: u64, cores: usize) -> 
     let members = (0..shape.size)
         .map(|member| {
             let pe = shape.pe(member);
-            let base = state.sync_area(pe).wrapping_add(slot * SLOT);
-            (Slot::new(base, pe as usize), pe as u32)
+            let slot = Slot::new(state.sync_area(pe), slot, pe as usize);
+            (slot, pe as u32)
         })
         .collect();
-    let report: Option<Mismatch> = state::debugging().then_some(mismatch);
-    Some(Group::new(members, me as usize, start, cores, report))
+    let policy = Policy {
+        give_up: None,
+        compare: state::debugging(),
+    };
+    Some(Group::new(members, me as usize, start, cores, policy))
 }
 
-/// `SHMEM_DEBUG`: members of a team are in different collectives.
-fn mismatch(other: usize, mine: (u8, u64), theirs: (u8, u64)) {
+/// The result of an operation of the engine. Its waits end the job by themselves; members in different collectives (`SHMEM_DEBUG`) end it here.
+#[inline(always)]
+pub(crate) fn done<T>(result: Result<T, Stop>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(stop) => stopped(stop),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn stopped(stop: Stop) -> ! {
+    let Stop::Mismatch {
+        other,
+        mine,
+        theirs,
+    } = stop
+    else {
+        state::fail(
+            "collective",
+            "a wait without a limit was given up; please report it",
+        )
+    };
     let name = |kind: u8| match kind {
         1 => "a sync or barrier",
         2 => "a broadcast",
@@ -199,7 +225,7 @@ fn mismatch(other: usize, mine: (u8, u64), theirs: (u8, u64)) {
             "members of a team are in different collectives, or pass different sizes or roots: this PE is in {} (size and root {:#x}), PE {other} in {} ({:#x})",
             name(mine.0), mine.1, name(theirs.0), theirs.1
         ),
-    );
+    )
 }
 
 impl Teams {
@@ -236,7 +262,7 @@ impl Teams {
         new: [(Shape, c_int); N],
     ) -> Option<[Option<&'static Team>; N]> {
         let mine: [bool; N] = std::array::from_fn(|i| new[i].0.member(self.state.my_pe).is_some());
-        let (slots, start) = self.agree(&parent.group, mine)?;
+        let (slots, start) = done(slots::agree(&self.slots, &parent.group, mine))?;
         Some(std::array::from_fn(|i| {
             let (shape, contexts) = new[i];
             let group = group(self.state, shape, slots[i], start, self.cores)?;
@@ -251,36 +277,6 @@ impl Teams {
         }))
     }
 
-    /// Slots that are free at all members of `parent`, and the number that operations in them start above. Those for which `mine` says so are
-    /// in use at this PE from now on.
-    fn agree<const N: usize>(&self, parent: &Group, mine: [bool; N]) -> Option<([usize; N], u64)> {
-        for _ in 0..TRIES {
-            let (offer, ceiling, more) = self.slots().offer();
-            let [low, high] = offer.0;
-            let all = parent.exchange(Kind::Split, [low, high, ceiling, u64::from(more)]);
-            let free = all.iter().fold(Set([u64::MAX; 2]), |set, offer| {
-                set.and(Set([offer[0], offer[1]]))
-            });
-            let found = free.lowest::<N>();
-            let taken: Vec<usize> = found
-                .iter()
-                .flatten()
-                .zip(mine)
-                .filter(|(_, mine)| *mine)
-                .map(|(slot, _)| *slot)
-                .collect();
-            self.slots().settle(offer, &taken);
-            if let Some(slots) = found {
-                return Some((slots, all.iter().map(|offer| offer[2]).max().unwrap_or(0)));
-            }
-            if all.iter().all(|offer| offer[3] == 0) {
-                return None;
-            }
-            std::thread::yield_now();
-        }
-        None
-    }
-
     /// Ends a team at this PE. Waits for nobody.
     fn destroy(&self, team: &'static Team) {
         let address = std::ptr::from_ref(team) as usize;
@@ -291,11 +287,7 @@ impl Teams {
         live.swap_remove(index);
         drop(live);
         crate::context::destroy_team(Some(address));
-        // The team's last operation is this one, which says only that this PE reads nothing any more.
-        let last = team.group.begin();
-        team.group.finish(last);
-        self.slots()
-            .leave(team.slot, last, team.group.finished_lines());
+        slots::leave(&self.slots, &team.group, team.slot);
         // SAFETY: made by `split`, and no longer among the live ones.
         drop(unsafe { Box::from_raw(std::ptr::from_ref(team).cast_mut()) });
     }
@@ -307,5 +299,5 @@ pub(crate) fn barrier_all(routine: &'static str) {
     let teams = require(routine);
     // Stores become visible in the order in which they are made, and all before the one that says that this PE has come: nothing to flush.
     std::sync::atomic::fence(Ordering::Release);
-    teams.world.group.sync();
+    done(teams.world.group.sync());
 }
