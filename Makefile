@@ -6,7 +6,9 @@ NPUSHMEM = $(CARGO) run -q --locked -p npushmem-cli --
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 PREFIX ?= /usr/local
 
-.PHONY: demo test test-python lint doc abi-check bench compare header install setup
+EXAMPLES = $(notdir $(sort $(wildcard examples/[0-9][0-9]-*)))
+
+.PHONY: demo examples test test-python lint doc abi-check bench compare header install setup
 
 setup:
 	@bash scripts/setup.sh
@@ -20,6 +22,14 @@ demo: setup
 	  echo; echo "== R-MAT, 4096 nodes, 4 PEs, $$engine"; \
 	  $(NPUSHMEM) gnn --rmat 12 --pes 4 --dim 64 --engine $$engine --verify || exit 1; \
 	done
+
+# Runs the numbered examples as a person would, on 4 PEs, on both engines.
+examples: setup
+	$(CARGO) build -q --locked -p npushmem-cli -p npushmem-examples
+	@for engine in mapped roce; do for example in $(EXAMPLES); do \
+	  echo; echo "== $$example, 4 PEs, $$engine"; \
+	  NPUSHMEM_ENGINE=$$engine $(TARGET)/debug/npushmem run -n 4 -- $(TARGET)/debug/$$example || exit 1; \
+	done; done
 
 # The tests of the C API start programs that `cargo test` alone does not build: oshcc, oshrun and libnpushmem.so.
 test: setup

@@ -1,7 +1,8 @@
 //! The harness of the multi-process tests: starts the PEs of a job, bounds them, shows their output on failure, and leaves nothing behind.
 //!
 //! It is not a launcher for users (`npushmem run` is). A test describes a [`Job`]: how many PEs run which scenario of the `pe` program of this
-//! package, with which settings. One job runs at a time on a machine, so that figures and timeouts mean the same in every run.
+//! package, or which other program, with which settings. One job runs at a time on a machine, so that figures and timeouts mean the same in
+//! every run.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -60,10 +61,15 @@ pub struct Outcome {
 impl Job {
     /// A job of `pes` PEs that run `scenario` of the program at `program` (`env!("CARGO_BIN_EXE_pe")`).
     pub fn new(program: &str, pes: usize, scenario: &str) -> Job {
+        Job::of(program, pes).word(scenario)
+    }
+
+    /// A job of `pes` PEs that run any program, so far without arguments.
+    pub fn of(program: &str, pes: usize) -> Job {
         Job {
             pes,
             program: program.into(),
-            args: vec![scenario.to_owned()],
+            args: Vec::new(),
             env: vec![
                 ("NPUSHMEM_RUNTIME".into(), "sim".into()),
                 ("SHMEM_SYMMETRIC_SIZE".into(), "32M".into()),
@@ -71,6 +77,12 @@ impl Job {
             deadline: DEADLINE,
             kill: None,
         }
+    }
+
+    /// Adds an argument as it is.
+    pub fn word(mut self, word: &str) -> Job {
+        self.args.push(word.to_owned());
+        self
     }
 
     /// Adds `key=value` to the scenario's arguments.
