@@ -8,7 +8,7 @@ PREFIX ?= /usr/local
 
 EXAMPLES = $(notdir $(sort $(wildcard examples/[0-9][0-9]-*)))
 
-.PHONY: demo examples test test-python lint doc abi-check bench compare header install setup
+.PHONY: demo examples test test-package test-python lint doc abi-check bench compare header install setup
 
 setup:
 	@bash scripts/setup.sh
@@ -35,6 +35,11 @@ examples: setup
 test: setup
 	$(CARGO) build --locked --workspace
 	$(CARGO) test --locked --workspace
+
+# Packs the crates as for crates.io, and builds and runs a copy of examples/template outside this repository against them.
+test-package: setup
+	$(CARGO) build -q --locked -p npushmem-cli
+	bash scripts/test-package.sh $(TARGET)/debug
 
 # Builds shmem4py (PyPI) against our oshcc and runs its own tests on 1, 2 and 4 PEs. Needs network the first time, else is skipped.
 test-python: setup
