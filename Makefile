@@ -23,13 +23,20 @@ demo: setup
 	  $(NPUSHMEM) gnn --rmat 12 --pes 4 --dim 64 --engine $$engine --verify || exit 1; \
 	done
 
-# Runs the numbered examples as a person would, on 4 PEs, on both engines.
+# Runs the examples as a person would, on 4 PEs (the mixture of experts on 8): those with kernels on both engines, and those in C.
 examples: setup
-	$(CARGO) build -q --locked -p npushmem-cli -p npushmem-examples
+	$(CARGO) build -q --locked -p npushmem-cli -p npushmem-capi -p npushmem-examples
 	@for engine in mapped roce; do for example in $(EXAMPLES); do \
-	  echo; echo "== $$example, 4 PEs, $$engine"; \
-	  NPUSHMEM_ENGINE=$$engine $(TARGET)/debug/npushmem run -n 4 -- $(TARGET)/debug/$$example || exit 1; \
+	  pes=4; if [ $$example = 08-moe ]; then pes=8; fi; \
+	  echo; echo "== $$example, $$pes PEs, $$engine"; \
+	  NPUSHMEM_ENGINE=$$engine $(TARGET)/debug/npushmem run -n $$pes -- $(TARGET)/debug/$$example || exit 1; \
 	done; done
+	@mkdir -p $(TARGET)/examples-c
+	@for example in hello ring pi; do \
+	  echo; echo "== $$example in C, 4 PEs"; \
+	  $(TARGET)/debug/oshcc examples/c/$$example.c -o $(TARGET)/examples-c/$$example || exit 1; \
+	  $(TARGET)/debug/oshrun -n 4 $(TARGET)/examples-c/$$example || exit 1; \
+	done
 
 # The tests of the C API start programs that `cargo test` alone does not build: oshcc, oshrun and libnpushmem.so.
 test: setup

@@ -94,7 +94,7 @@ fn folder() -> &'static Path {
 }
 
 impl Program {
-    /// Builds a file of this folder, with warnings as errors.
+    /// Builds a file, whose path starts at this folder, with warnings as errors.
     #[track_caller]
     pub fn build(source: &str, language: Language, flags: &[&str]) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -102,7 +102,8 @@ impl Program {
         let from = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("tests/programs")
             .join(source);
-        let path = folder().join(format!("{}-{number}", source.replace('.', "-")));
+        let name = Path::new(source).file_stem().unwrap_or_default();
+        let path = folder().join(format!("{}-{number}", name.to_string_lossy()));
         let (wrapper, kind) = match language {
             Language::C => ("oshcc", "c"),
             Language::Cxx => ("oshcxx", "c++"),

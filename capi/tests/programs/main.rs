@@ -25,6 +25,20 @@ fn passes(source: &str) {
 }
 
 #[test]
+fn the_examples_in_c_verify_their_results_on_every_pe() {
+    for source in ["hello.c", "ring.c", "pi.c"] {
+        let source = format!("../../../examples/c/{source}");
+        let program = Program::build(&source, Language::C, &[]);
+        for pes in PES {
+            let ran = program.run(pes);
+            ran.succeeds();
+            let verified = ran.stdout.matches("verified: ").count();
+            assert_eq!(verified, pes as usize, "{ran:#?}");
+        }
+    }
+}
+
+#[test]
 fn data_arrives_by_every_routine_that_moves_it() {
     passes("rma.c");
 }
