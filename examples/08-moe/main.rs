@@ -33,6 +33,9 @@ struct Options {
     cores: u32,
 }
 
+/// Tokens whose rows a core fetches together (moe.cpp).
+const GROUP: usize = 8;
+
 fn main() -> Result<()> {
     let options = Options::parse();
     if options.top_k > options.experts {
@@ -54,7 +57,7 @@ fn main() -> Result<()> {
     // All tokens may choose the experts of one PE. Memory that no row comes to costs nothing on the emulator.
     let rows = pes * tokens * top_k.min(per_pe);
     let width = experts.next_multiple_of(16);
-    let needed = (rows + 2 * tokens + 2 * cores * top_k) * hidden * size_of::<f16>()
+    let needed = (rows + 2 * tokens + 2 * cores * GROUP * top_k) * hidden * size_of::<f16>()
         + (3 * tokens * top_k + (pes + 1) * cores * width + per_pe + 1) * size_of::<u32>();
     config.symmetric_size = config.symmetric_size.max(needed as u64 + (1 << 20));
     let world = World::init_with(config)?;
@@ -74,7 +77,7 @@ fn main() -> Result<()> {
     let counts = world.alloc_zeroed::<i32>((pes + 1) * cores * width)?;
     let starts = world.alloc_zeroed::<i32>(per_pe + 1)?;
     let received = world.alloc::<f16>(rows * hidden)?;
-    let staging = world.alloc::<f16>(cores * 2 * top_k * hidden)?;
+    let staging = world.alloc::<f16>(cores * 2 * GROUP * top_k * hidden)?;
     let results = world.alloc::<f16>(tokens * hidden)?;
     for token in 0..tokens {
         world.write(&token_rows, token * hidden, &problem.token(me, token))?;

@@ -19,8 +19,9 @@ namespace {
 
 constexpr uint32_t MAX_EXPERTS = 1024;
 constexpr uint32_t MAX_TOP_K = 16;
-constexpr uint32_t PIECE = 4096;        /* features computed at once */
-constexpr uint32_t COUNTS_UNIT = 16;    /* int32 in a line of 64 bytes: each core writes lines of its own */
+constexpr uint32_t GROUP = 8;        /* tokens whose rows are fetched together; main.rs takes memory for two groups a core */
+constexpr uint32_t PIECE = 4096;     /* features computed at once */
+constexpr uint32_t COUNTS_UNIT = 16; /* int32 in a line of 64 bytes: each core writes lines of its own */
 
 /* What all three kernels are told. Addresses are symmetric. */
 struct job {
@@ -31,7 +32,7 @@ struct job {
   __gm__ int32_t* counts;    /* [cores][width], then [pes][cores][width]: this PE's, and everybody's */
   __gm__ int32_t* starts;    /* [per_pe + 1]: first received row of each own expert, and the end */
   __gm__ half* received;     /* [rows][hidden] */
-  __gm__ half* staging;      /* [cores][2][top_k][hidden] */
+  __gm__ half* staging;      /* [cores][2][GROUP][top_k][hidden] */
   __gm__ half* results;      /* [n_tokens][hidden] */
   uint32_t n_tokens, hidden, top_k, experts;
   /* What follows from them. */
@@ -207,35 +208,42 @@ __aicore__ inline void compute(const job& j, __gm__ half* row, uint32_t expert) 
   }
 }
 
-/* Gets a token's rows back, while those of the token before are added up. */
+/* Gets the rows of a group of tokens back, while those of the group before are added up. A group's requests to a PE share a doorbell. */
 class combiner {
  public:
   __aicore__ inline explicit combiner(const job& j) : j_(j) {}
 
   __aicore__ inline void run() {
-    if (j_.token_begin == j_.token_end) return;
     fetch(j_.token_begin);
-    for (uint32_t token = j_.token_begin; token < j_.token_end && shmem_error() == SHMEM_OK; ++token) {
-      if (token + 1 < j_.token_end) fetch(token + 1);
-      for (uint32_t k = 0; k < j_.top_k; ++k) shmem_wait(tickets_[token % 2][k]);
-      order<AscendC::HardEvent::S_MTE2>(); /* MTE2 reads the rows: not before the wait */
-      for (uint32_t first = 0; first < j_.hidden; first += PIECE) {
-        add_up(token, first, j_.hidden - first < PIECE ? j_.hidden - first : PIECE);
+    for (uint32_t first = j_.token_begin; first < j_.token_end && shmem_error() == SHMEM_OK; first += GROUP) {
+      fetch(first + GROUP);
+      for (uint32_t token = first; token < end_of(first); ++token) {
+        for (uint32_t k = 0; k < j_.top_k; ++k) shmem_wait(tickets_[place(token)][k]);
+        order<AscendC::HardEvent::S_MTE2>(); /* MTE2 reads the rows: not before the wait */
+        for (uint32_t column = 0; column < j_.hidden; column += PIECE) {
+          add_up(token, column, j_.hidden - column < PIECE ? j_.hidden - column : PIECE);
+        }
       }
     }
   }
 
  private:
+  /* End of the group that starts at token `first`, which may be behind the last. */
+  __aicore__ inline uint32_t end_of(uint32_t first) const { return first + GROUP < j_.token_end ? first + GROUP : j_.token_end; }
+  /* Where a token is staged: two groups in turn. */
+  __aicore__ inline uint32_t place(uint32_t token) const { return (token - j_.token_begin) % (2 * GROUP); }
   __aicore__ inline __gm__ half* staged(uint32_t token, uint32_t k) const {
-    return j_.staging + (uint64_t(j_.core * 2 + token % 2) * j_.top_k + k) * j_.hidden;
+    return j_.staging + (uint64_t(j_.core * 2 * GROUP + place(token)) * j_.top_k + k) * j_.hidden;
   }
 
-  __aicore__ inline void fetch(uint32_t token) {
-    for (uint32_t k = 0; k < j_.top_k; ++k) {
-      uint32_t at = token * j_.top_k + k;
-      int pe = read(j_.routes + at) / int32_t(j_.per_pe);
-      shmem_get_nbi(staged(token, k), j_.received + uint64_t(read(j_.slots + at)) * j_.hidden, j_.hidden, pe);
-      tickets_[token % 2][k] = shmem_last(pe);
+  __aicore__ inline void fetch(uint32_t first) {
+    for (uint32_t token = first; token < end_of(first); ++token) {
+      for (uint32_t k = 0; k < j_.top_k; ++k) {
+        uint32_t at = token * j_.top_k + k;
+        int pe = read(j_.routes + at) / int32_t(j_.per_pe);
+        shmem_get_nbi(staged(token, k), j_.received + uint64_t(read(j_.slots + at)) * j_.hidden, j_.hidden, pe);
+        tickets_[place(token)][k] = shmem_last(pe);
+      }
     }
   }
 
@@ -259,7 +267,7 @@ class combiner {
   }
 
   const job& j_;
-  shmem_ticket tickets_[2][MAX_TOP_K];
+  shmem_ticket tickets_[2 * GROUP][MAX_TOP_K]; /* 4 KiB of the core's stack */
 };
 
 }  // namespace
