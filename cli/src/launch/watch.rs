@@ -67,6 +67,16 @@ impl Pe {
     }
 }
 
+/// Whether a PE that ended while all were being ended was killed by somebody else; `grace`: we have not sent KILL yet.
+fn killed_by_others(end: End, grace: bool) -> bool {
+    match end {
+        End::Signal(signal) if signal == Signal::TERM.as_raw() => false,
+        End::Signal(signal) if signal == Signal::KILL.as_raw() => grace,
+        End::Signal(_) => true,
+        End::Code(_) => false,
+    }
+}
+
 /// Why the PEs are being ended.
 enum Ending {
     Failure { pe: u32, end: End, ended: usize },
@@ -201,6 +211,17 @@ impl<'a> Watch<'a> {
         let Some(&(pe, end)) = failures.first() else {
             return;
         };
+        match &mut self.ending {
+            // Its end came to be known later than that of a PE that noticed it. No signal of ours: we end with TERM, and later KILL.
+            Some(Ending::Failure {
+                pe: first,
+                end: first_end @ End::Code(_),
+                ..
+            }) if killed_by_others(end, self.kill.is_some()) => {
+                (*first, *first_end) = (pe, end);
+            }
+            _ => {}
+        }
         if self.ending.is_none() {
             let ended = if self.job.keep_going {
                 0
