@@ -2,8 +2,8 @@
  * the PE's cores, into the staging area of the table. Meanwhile the cores aggregate the nodes whose rows are already there.
  *
  * Each core reads its batches with shmem_getmem_nbi, several in flight, and publishes in a line of its own how many have arrived in order; a node
- * waits until every core has published what the plan says. The host has zeroed the progress lines and met the other PEs before the launch; the
- * kernel itself needs no other PE to run. */
+ * waits until every core has published what the plan says. The host has zeroed the progress lines and met the other PEs before the launch; with one
+ * layer the kernel itself needs no other PE to run. With more, a layer fetches the same rows of the layer before, after all PEs have met. */
 #include "kernel_operator.h"
 #include "shmem.h"
 #include "gnn_common.h"
@@ -129,7 +129,9 @@ extern "C" __global__ __aicore__ void gnn_aggregate(GM_ADDR ctx, GM_ADDR job) {
   shmem_options options;
   options.engine = work.engine;
   shmem_guard guard = shmem_attach(ctx, options);
-  gnn::fetcher fetcher(work);
-  gnn::aggregate(work, fetcher);
-  fetcher.finish();
+  do {
+    gnn::fetcher fetcher(work);
+    gnn::aggregate(work, fetcher);
+    fetcher.finish();
+  } while (gnn::next_layer(work));
 }

@@ -1,14 +1,15 @@
-/* What both aggregation kernels share: reading the job, and the aggregation of one core's nodes from a table of feature rows.
+/* What the aggregation kernels share: reading the job, and the aggregation of one core's nodes from a table of feature rows.
  *
- * A node's result is the sum, mean or maximum of its neighbours' rows. Rows stream from GM into two buffers in UB in the order of the job's
+ * A node's result is the sum, mean or maximum of its neighbours' rows, each times its weight where there are weights. Rows stream from GM into two buffers in UB in the order of the job's
  * columns; while MTE2 fills one, the vector unit reduces the other. The rows of a node lie side by side in the buffer, so they are reduced in
  * halves: ten rows take four vector instructions, and the error grows with the logarithm of the degree. Neighbours whose rows are adjacent in the
- * table come in one copy. A row longer than a tile is taken in several passes over the columns. Legal AscendC; nothing here knows who brought
- * the rows: a source (gnn_aggregate.cpp has one) says how far reading may go.
+ * table come in one copy. A row longer than a tile is taken in several passes over the columns. A buffer never crosses the end of a phase, so the
+ * order of additions depends on the plan alone, not on what arrived when: results are the same bits in every run. Legal AscendC; nothing here
+ * knows who brought the rows: a source (gnn_aggregate.cpp has one) says how far reading may go.
  *
  * UB, bytes from 0 (the communication library keeps the top 40 KiB of at least 192):
  *   f32:  rows 2 x 48 KiB                        f16: rows 2 x 24 KiB, the same rows in f32 48 KiB
- *   both: results 2 x 16 KiB, columns 8 KiB, nodes 4 KiB: 140 KiB in all
+ *   both: results 2 x 16 KiB, columns 8 KiB, nodes 4 KiB, weights 8 KiB: 148 KiB in all
  * Event ids 0 and 1 of MTE2_V, V_MTE2, V_MTE3 and MTE3_V, and 0 of S_MTE2 and MTE2_S. The library has its own.
  */
 #ifndef GNN_COMMON_H
@@ -21,14 +22,17 @@ static_assert(sizeof(struct gnn_phase) == 16 && __builtin_offsetof(struct gnn_ph
 static_assert(sizeof(struct gnn_batch) == 16 && __builtin_offsetof(struct gnn_batch, count) == 4 &&
                   __builtin_offsetof(struct gnn_batch, first_slot) == 8,
               "gnn_batch is part of the contract");
+static_assert(__builtin_offsetof(struct gnn_batch, target) == 12, "gnn_batch is part of the contract");
 static_assert(sizeof(struct gnn_core) == 64 && __builtin_offsetof(struct gnn_core, phase_begin) == 8 &&
                   __builtin_offsetof(struct gnn_core, edge_begin) == 16 && __builtin_offsetof(struct gnn_core, batch_begin) == 32 &&
                   __builtin_offsetof(struct gnn_core, send_begin) == 40 && __builtin_offsetof(struct gnn_core, reserved) == 48,
               "gnn_core is part of the contract");
-static_assert(sizeof(struct gnn_job) == 128 && __builtin_offsetof(struct gnn_job, dim) == 8 &&
+static_assert(sizeof(struct gnn_job) == 192 && __builtin_offsetof(struct gnn_job, dim) == 8 &&
                   __builtin_offsetof(struct gnn_job, staging_row) == 28 && __builtin_offsetof(struct gnn_job, table) == 32 &&
-                  __builtin_offsetof(struct gnn_job, cores) == 88 && __builtin_offsetof(struct gnn_job, progress) == 96 &&
-                  __builtin_offsetof(struct gnn_job, window) == 104,
+                  __builtin_offsetof(struct gnn_job, outputs) == 40 && __builtin_offsetof(struct gnn_job, weights) == 64 &&
+                  __builtin_offsetof(struct gnn_job, cores) == 104 && __builtin_offsetof(struct gnn_job, progress) == 112 &&
+                  __builtin_offsetof(struct gnn_job, sums) == 120 && __builtin_offsetof(struct gnn_job, window) == 128 &&
+                  __builtin_offsetof(struct gnn_job, layers) == 132 && __builtin_offsetof(struct gnn_job, output_row) == 136,
               "gnn_job is part of the contract");
 
 namespace gnn {
@@ -43,7 +47,9 @@ constexpr uint32_t UB_COLUMNS = 128 * KIB;
 constexpr uint32_t COLUMNS = 8 * KIB / sizeof(uint32_t); /* columns held at once */
 constexpr uint32_t UB_NODES = 136 * KIB;
 constexpr uint32_t NODES = 4 * KIB / sizeof(struct gnn_node); /* nodes held at once */
-constexpr uint32_t UB_END = 140 * KIB;
+constexpr uint32_t UB_WEIGHTS = 140 * KIB;
+constexpr uint32_t WEIGHTS = 8 * KIB / sizeof(float); /* weights held at once */
+constexpr uint32_t UB_END = 148 * KIB;
 static_assert(UB_END <= (192 - 40) * KIB, "the library's part of UB begins there");
 
 constexpr uint32_t MAX_TILE = 1536;  /* features of a pass: 8 rows fit a buffer, 2 results theirs */
@@ -61,15 +67,31 @@ __aicore__ inline T load(uint64_t address) {
 
 /* The job and this core's part of it, in registers. */
 struct work {
-  uint32_t dim, dtype, reduce, engine, cores, staging_row, window;
-  uint64_t table, results, columns, nodes, phases, batches, fetch, progress;
-  uint32_t core;
+  uint32_t dim, dtype, reduce, engine, cores, staging_row, window, layers;
+  uint64_t table, outputs[2], results, columns, weights, nodes, phases, batches, fetch, core_records, progress, sums;
+  uint32_t core, layer;
   uint32_t node_begin, node_end, phase_begin, phase_end, batch_begin, batch_end, send_begin, send_end;
   uint64_t edge_begin, edge_end;
   uint64_t row_bytes;
 };
 
-/* Reads the job. A description of another layout, or fewer blocks than it was made for, stops the kernel: nobody could use the results. */
+/* The part of a core's record: `index` is the core, or n_cores + the core for the second set that gnn_scatter has. */
+__aicore__ inline void read_core(work& w, uint32_t index) {
+  uint64_t core = w.core_records + uint64_t(index) * sizeof(struct gnn_core);
+  w.node_begin = GNN_FIELD(gnn_core, core, node_begin);
+  w.node_end = GNN_FIELD(gnn_core, core, node_end);
+  w.phase_begin = GNN_FIELD(gnn_core, core, phase_begin);
+  w.phase_end = GNN_FIELD(gnn_core, core, phase_end);
+  w.edge_begin = GNN_FIELD(gnn_core, core, edge_begin);
+  w.edge_end = GNN_FIELD(gnn_core, core, edge_end);
+  w.batch_begin = GNN_FIELD(gnn_core, core, batch_begin);
+  w.batch_end = GNN_FIELD(gnn_core, core, batch_end);
+  w.send_begin = GNN_FIELD(gnn_core, core, send_begin);
+  w.send_end = GNN_FIELD(gnn_core, core, send_end);
+}
+
+/* Reads the job, ready for layer 0. A description of another layout, or fewer blocks than it was made for, stops the kernel: nobody could use
+ * the results. */
 __aicore__ inline work read_job(GM_ADDR job_address) {
   uint64_t job = reinterpret_cast<uint64_t>(job_address);
   work w;
@@ -84,28 +106,49 @@ __aicore__ inline work read_job(GM_ADDR job_address) {
   w.reduce = GNN_FIELD(gnn_job, job, reduce);
   w.engine = GNN_FIELD(gnn_job, job, engine);
   w.staging_row = GNN_FIELD(gnn_job, job, staging_row);
-  w.window = GNN_FIELD(gnn_job, job, window);
   w.table = GNN_FIELD(gnn_job, job, table);
-  w.results = GNN_FIELD(gnn_job, job, results);
+  uint64_t outputs = job + __builtin_offsetof(struct gnn_job, outputs);
+  uint64_t first = uint64_t(GNN_FIELD(gnn_job, job, output_row)) * w.dim * sizeof(float);
+  w.outputs[0] = load<uint64_t>(outputs);
+  w.outputs[1] = load<uint64_t>(outputs + sizeof(uint64_t));
+  w.results = w.outputs[0] + first;
   w.columns = GNN_FIELD(gnn_job, job, columns);
+  w.weights = GNN_FIELD(gnn_job, job, weights);
   w.nodes = GNN_FIELD(gnn_job, job, nodes);
   w.phases = GNN_FIELD(gnn_job, job, phases);
   w.batches = GNN_FIELD(gnn_job, job, batches);
   w.fetch = GNN_FIELD(gnn_job, job, fetch);
+  w.core_records = GNN_FIELD(gnn_job, job, cores);
   w.progress = GNN_FIELD(gnn_job, job, progress);
-  uint64_t core = GNN_FIELD(gnn_job, job, cores) + w.core * sizeof(struct gnn_core);
-  w.node_begin = GNN_FIELD(gnn_core, core, node_begin);
-  w.node_end = GNN_FIELD(gnn_core, core, node_end);
-  w.phase_begin = GNN_FIELD(gnn_core, core, phase_begin);
-  w.phase_end = GNN_FIELD(gnn_core, core, phase_end);
-  w.edge_begin = GNN_FIELD(gnn_core, core, edge_begin);
-  w.edge_end = GNN_FIELD(gnn_core, core, edge_end);
-  w.batch_begin = GNN_FIELD(gnn_core, core, batch_begin);
-  w.batch_end = GNN_FIELD(gnn_core, core, batch_end);
-  w.send_begin = GNN_FIELD(gnn_core, core, send_begin);
-  w.send_end = GNN_FIELD(gnn_core, core, send_end);
+  w.sums = GNN_FIELD(gnn_job, job, sums);
+  w.window = GNN_FIELD(gnn_job, job, window);
+  w.layers = GNN_FIELD(gnn_job, job, layers);
+  w.layer = 0;
   w.row_bytes = uint64_t(w.dim) * (w.dtype == GNN_F16 ? 2 : 4);
+  read_core(w, w.core);
   return w;
+}
+
+/* The work of the next layer: it reads what this one has written. */
+__aicore__ inline void enter_layer(work& w) {
+  uint64_t first = w.results - w.outputs[w.layer & 1];
+  w.table = w.outputs[w.layer & 1];
+  w.layer += 1;
+  w.results = w.outputs[w.layer & 1] + first;
+  w.progress += uint64_t(w.cores) * GNN_PROGRESS_STRIDE;
+  w.dtype = GNN_F32;
+  w.row_bytes = uint64_t(w.dim) * sizeof(float);
+}
+
+/* Goes to the next layer when all cores of all PEs have written this one. False after the last layer, or after an error, which the library has
+ * recorded. Two outputs are enough: who writes one anew has met all that read it. */
+__aicore__ inline bool next_layer(work& w) {
+  if (w.layer + 1 == w.layers) return false;
+  AscendC::PipeBarrier<PIPE_ALL>(); /* the results have left the core */
+  shmem_barrier_all();
+  if (shmem_error() != SHMEM_OK) return false;
+  enter_layer(w);
+  return true;
 }
 
 /* The source of a table whose rows are all there. */
@@ -213,8 +256,10 @@ class aggregator {
     node_ = w_.node_begin;
     left_ = 0;
     n_results_ = 0;
+    weighted_ = w_.edge_begin;
     columns_.init(w_.columns, w_.edge_end);
     nodes_.init(w_.nodes, w_.node_end);
+    weights_.init(w_.weights, w_.edge_end);
   }
 
   __aicore__ inline void run_tile() {
@@ -269,7 +314,7 @@ class aggregator {
       }
       rows += count;
       edge_ = end;
-    } while (rows < capacity_ && may_load());
+    } while (rows < capacity_ && edge_ != phase_end_);
     if (buffer == 0) {
       AscendC::SetFlag<AscendC::HardEvent::MTE2_V>(0);
     } else {
@@ -329,6 +374,7 @@ class aggregator {
     } else {
       values = local<float>(UB_ROWS + buffer * ROWS_ELEMENTS * uint32_t(sizeof(float)), ROWS_ELEMENTS);
     }
+    if (w_.weights != 0) weigh(values, rows);
     uint32_t at = 0;
     while (at < rows) {
       if (left_ == 0) {
@@ -342,6 +388,23 @@ class aggregator {
       if (left_ == 0) finish_node();
     }
     if constexpr (!WIDEN) rows_free(buffer);
+  }
+
+  /* Multiplies each row with its edge's weight. Rows are reduced in the order of columns, which is the order of weights. */
+  __aicore__ inline void weigh(const AscendC::LocalTensor<float>& values, uint32_t rows) {
+    for (uint32_t at = 0; at < rows;) {
+      weights_.hold(weighted_);
+      uint64_t held = weights_.held_to() - weighted_;
+      uint32_t count = held < rows - at ? static_cast<uint32_t>(held) : rows - at;
+      const __ubuf__ float* weight = weights_.at(weighted_);
+      for (uint32_t i = 0; i < count; ++i) {
+        AscendC::LocalTensor<float> row = values[(at + i) * slot_];
+        AscendC::Muls(row, row, static_cast<float>(weight[i]), static_cast<int32_t>(slot_));
+      }
+      at += count;
+      weighted_ += count;
+    }
+    AscendC::PipeBarrier<PIPE_V>();
   }
 
   /* Reduces `rows` rows (destroying them) into the node's result, which is empty when `fresh`. */
@@ -441,9 +504,10 @@ class aggregator {
   Source& source_;
   record_stream<uint32_t, UB_COLUMNS, COLUMNS> columns_;
   record_stream<struct gnn_node, UB_NODES, NODES> nodes_;
+  record_stream<float, UB_WEIGHTS, WEIGHTS> weights_;
   uint32_t first_feature_, width_, slot_, capacity_, result_capacity_; /* slot: features from row to row in UB */
   bool whole_rows_;
-  uint64_t edge_, phase_end_;
+  uint64_t edge_, phase_end_, weighted_; /* weighted: rows up to here have been multiplied */
   uint32_t phase_;
   uint32_t node_, row_, degree_, left_; /* left: rows of the current node still to come */
   uint32_t result_buffer_, n_results_;

@@ -8,14 +8,12 @@ use half::f16;
 use npyz::{DType, NpyHeader, Order, WriterBuilder};
 use thiserror::Error;
 
+use crate::graph::{self, GraphError};
+use crate::npy::{excerpt, header_bytes, overflowing_shape, shape_text};
 use crate::progress;
 use crate::random;
 use crate::room::{self, NoRoom};
 
-/// Longest .npy header that is read; numpy writes 128 bytes for a matrix.
-const LONGEST_HEADER: usize = 10_000; // bytes
-/// Longest excerpt of a parser's words in a message.
-const LONGEST_EXCERPT: usize = 160; // characters
 /// What to do about features that do not fit.
 const FEWER: &str = "use fewer features a node, or a machine with more memory";
 
@@ -68,6 +66,9 @@ pub enum FeatureError {
         /// What is needed.
         expected: String,
     },
+    /// A table of text is not what it should be.
+    #[error(transparent)]
+    Table(#[from] GraphError),
     /// More memory than there is.
     #[error(transparent)]
     Room(#[from] NoRoom),
@@ -106,12 +107,32 @@ impl Features {
         &self.bytes[node * row..(node + 1) * row]
     }
 
-    /// Row and column of the first value that is not a number.
-    pub fn first_nan(&self) -> Option<(usize, usize)> {
+    /// The same in f32.
+    ///
+    /// # Errors
+    /// More than this machine's memory holds.
+    pub fn widened(self) -> Result<Self, NoRoom> {
+        if self.dtype == Dtype::F32 {
+            return Ok(self);
+        }
+        let elements = self.bytes.len() / self.dtype.bytes();
+        room::check(elements as u64 * 4, "features in f32", FEWER)?;
+        let bytes = (0..elements)
+            .flat_map(|at| (Self::value(&self.bytes, self.dtype, at) as f32).to_le_bytes())
+            .collect();
+        Ok(Self {
+            dim: self.dim,
+            dtype: Dtype::F32,
+            bytes,
+        })
+    }
+
+    /// Row and column of the first value that does not fit.
+    pub fn first_unfit(&self, fits: impl Fn(f64) -> bool) -> Option<(usize, usize)> {
         let at = self
             .bytes
             .chunks_exact(self.dtype.bytes())
-            .position(|value| Self::value(value, self.dtype, 0).is_nan())?;
+            .position(|value| !fits(Self::value(value, self.dtype, 0)))?;
         Some((at / self.dim, at % self.dim))
     }
 
@@ -126,6 +147,32 @@ impl Features {
             ])),
             Dtype::F16 => f64::from(f16::from_le_bytes([row[2 * column], row[2 * column + 1]])),
         }
+    }
+
+    fn read_csv(
+        path: &Path,
+        name: String,
+        nodes: usize,
+        dim: Option<usize>,
+    ) -> Result<Self, FeatureError> {
+        let (values, columns) = graph::read_table(path, nodes)?;
+        if values.len() != nodes * columns || dim.is_some_and(|dim| dim != columns) {
+            let rows = values.len().checked_div(columns).unwrap_or(0);
+            let expected = dim.map_or("columns".to_owned(), |dim| dim.to_string());
+            return Err(FeatureError::Shape {
+                path: name,
+                found: shape_text(&[rows as u64, columns as u64]),
+                expected: format!("({nodes}, {expected}): one row for each node of the graph"),
+            });
+        }
+        Ok(Self {
+            dim: columns,
+            dtype: Dtype::F32,
+            bytes: values
+                .iter()
+                .flat_map(|value| value.to_le_bytes())
+                .collect(),
+        })
     }
 
     /// Features in [-1, 1) that depend on the seed and on the position only.
@@ -158,9 +205,13 @@ impl Features {
         Ok(Self { dim, dtype, bytes })
     }
 
-    /// Reads a matrix with one row for each of `nodes`; `dim`, when given, must be its number of columns.
+    /// Reads a matrix with one row for each of `nodes`; `dim`, when given, must be its number of columns. A file named .csv or .csv.gz has a line a
+    /// row, all others are .npy.
     pub fn read(path: &Path, nodes: usize, dim: Option<usize>) -> Result<Self, FeatureError> {
         let name = path.display().to_string();
+        if name.ends_with(".csv") || name.ends_with(".csv.gz") {
+            return Self::read_csv(path, name, nodes, dim);
+        }
         let io = |source| FeatureError::Io {
             path: name.clone(),
             source,
@@ -250,69 +301,6 @@ impl Features {
     }
 }
 
-/// Magic, version, length and text of the header.
-fn header_bytes(reader: &mut impl Read) -> std::io::Result<Vec<u8>> {
-    let mut header = vec![0; 10];
-    reader.read_exact(&mut header[..8])?;
-    // Version 1 has a length of 2 bytes, later ones of 4.
-    let length_bytes = if header[6] <= 1 { 2 } else { 4 };
-    header.resize(8 + length_bytes, 0);
-    reader.read_exact(&mut header[8..])?;
-    let length = header[8..]
-        .iter()
-        .rev()
-        .fold(0usize, |length, &byte| length << 8 | usize::from(byte));
-    if !header.starts_with(b"\x93NUMPY") {
-        return Ok(header); // npyz says what is wrong with it
-    }
-    if length > LONGEST_HEADER {
-        return Err(std::io::Error::new(
-            std::io::ErrorKind::InvalidData,
-            format!("its header claims {length} bytes; at most {LONGEST_HEADER} are read"),
-        ));
-    }
-    let start = header.len();
-    header.resize(start + length, 0);
-    reader.read_exact(&mut header[start..])?;
-    Ok(header)
-}
-
-/// The first tuple of numbers in the header whose product is above 2^63.
-fn overflowing_shape(header: &[u8]) -> Option<String> {
-    let text = String::from_utf8_lossy(header);
-    text.split('(')
-        .skip(1)
-        .filter_map(|rest| rest.split_once(')'))
-        .map(|(tuple, _)| tuple)
-        .find(|tuple| {
-            let product = tuple
-                .split(',')
-                .map(|extent| extent.trim().trim_end_matches('L'))
-                .filter(|extent| {
-                    !extent.is_empty() && extent.bytes().all(|byte| byte.is_ascii_digit())
-                })
-                .try_fold(1u64, |product, extent| {
-                    product.checked_mul(extent.parse().ok()?)
-                });
-            product.is_none_or(|product| product > 1 << 63)
-        })
-        .map(|tuple| format!("({tuple})"))
-}
-
-/// The beginning of an error's text, on one line.
-fn excerpt(error: &std::io::Error) -> String {
-    let text = error
-        .to_string()
-        .lines()
-        .map(str::trim)
-        .collect::<Vec<_>>()
-        .join(" ");
-    match text.char_indices().nth(LONGEST_EXCERPT) {
-        Some((end, _)) => format!("{}...", &text[..end]),
-        None => text,
-    }
-}
-
 /// Type and whether bytes are in big-endian order; `None` for other types.
 fn element(dtype: &DType) -> Option<(Dtype, bool)> {
     let DType::Plain(kind) = dtype else {
@@ -324,21 +312,6 @@ fn element(dtype: &DType) -> Option<(Dtype, bool)> {
         ">f4" => Some((Dtype::F32, true)),
         ">f2" => Some((Dtype::F16, true)),
         _ => None,
-    }
-}
-
-/// A shape as numpy prints it.
-fn shape_text(shape: &[u64]) -> String {
-    match shape {
-        [one] => format!("({one},)"),
-        _ => format!(
-            "({})",
-            shape
-                .iter()
-                .map(u64::to_string)
-                .collect::<Vec<_>>()
-                .join(", ")
-        ),
     }
 }
 

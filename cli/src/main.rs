@@ -9,6 +9,8 @@ mod gnn;
 mod graph;
 mod info;
 mod launch;
+mod npy;
+mod operator;
 mod plan;
 mod progress;
 mod random;

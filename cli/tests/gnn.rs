@@ -96,12 +96,17 @@ fn the_json_file_has_exactly_the_documented_keys() {
         "pes",
         "engine",
         "reduce",
+        "weights",
+        "norm",
+        "layers",
+        "backward",
         "nodes",
         "edges",
         "distinct_remote_rows",
         "requests",
         "sync_requests",
         "doorbells",
+        "launches",
         "bytes_fetched",
         "allgather_bytes",
         "seconds",
@@ -117,6 +122,7 @@ fn the_json_file_has_exactly_the_documented_keys() {
         field(&numbers, "distinct_remote_rows") * 256
     );
     assert_eq!(field(&numbers, "acl_calls_during_kernel"), 0);
+    assert_eq!(field(&numbers, "launches"), 1);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use bytemuck::{Pod, Zeroable};
 /// "GNNJ" in memory order.
 pub const MAGIC: u32 = 0x4a4e_4e47;
 /// Version of the layouts.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 /// Bytes between the cores' progress lines.
 pub const PROGRESS_STRIDE: usize = 64;
 /// Most batches that a core keeps in flight.
@@ -13,6 +13,8 @@ pub const MAX_WINDOW: u32 = 16;
 /// Batches that each core keeps in flight.
 pub const WINDOW: u32 = 8;
 const _: () = assert!(WINDOW >= 1 && WINDOW <= MAX_WINDOW);
+/// Most layers of one launch.
+pub const MAX_LAYERS: u32 = 64;
 
 /// `struct gnn_node`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
@@ -38,7 +40,7 @@ pub struct Batch {
     pub pe: u32,
     pub count: u32,
     pub first_slot: u32,
-    pub reserved: u32,
+    pub target: u32,
 }
 
 /// `struct gnn_core`.
@@ -72,17 +74,20 @@ pub struct Job {
     pub n_cores: u32,
     pub staging_row: u32,
     pub table: u64,
-    pub results: u64,
+    pub outputs: [u64; 2],
     pub columns: u64,
+    pub weights: u64,
     pub nodes: u64,
     pub phases: u64,
     pub batches: u64,
     pub fetch: u64,
     pub cores: u64,
     pub progress: u64,
+    pub sums: u64,
     pub window: u32,
-    pub reserved0: u32,
-    pub reserved: [u8; 16],
+    pub layers: u32,
+    pub output_row: u32,
+    pub reserved: [u32; 13],
 }
 
 #[cfg(test)]
@@ -99,9 +104,10 @@ mod tests {
             (
                 size_of::<Batch>(),
                 offset_of!(Batch, count),
-                offset_of!(Batch, first_slot)
+                offset_of!(Batch, first_slot),
+                offset_of!(Batch, target)
             ),
-            (16, 4, 8)
+            (16, 4, 8, 12)
         );
         assert_eq!(size_of::<Core>(), 64);
         assert_eq!(
@@ -116,22 +122,29 @@ mod tests {
             (offset_of!(Core, send_begin), offset_of!(Core, reserved)),
             (40, 48)
         );
-        assert_eq!(size_of::<Job>(), 128);
+        assert_eq!(size_of::<Job>(), 192);
         assert_eq!(
             (
                 offset_of!(Job, dim),
                 offset_of!(Job, staging_row),
-                offset_of!(Job, table)
+                offset_of!(Job, table),
+                offset_of!(Job, outputs),
+                offset_of!(Job, weights)
             ),
-            (8, 28, 32)
+            (8, 28, 32, 40, 64)
         );
         assert_eq!(
             (
                 offset_of!(Job, cores),
                 offset_of!(Job, progress),
+                offset_of!(Job, sums),
                 offset_of!(Job, window)
             ),
-            (88, 96, 104)
+            (104, 112, 120, 128)
+        );
+        assert_eq!(
+            (offset_of!(Job, layers), offset_of!(Job, output_row)),
+            (132, 136)
         );
     }
 
@@ -147,6 +160,7 @@ mod tests {
             format!("#define GNN_VERSION {VERSION}u"),
             format!("#define GNN_PROGRESS_STRIDE {PROGRESS_STRIDE}u"),
             format!("#define GNN_MAX_WINDOW {MAX_WINDOW}u"),
+            format!("#define GNN_MAX_LAYERS {MAX_LAYERS}u"),
         ] {
             assert!(header.contains(&line), "{line}");
         }

@@ -12,11 +12,10 @@ use bytemuck::Pod;
 use rustix::fs::{memfd_create, MemfdFlags};
 use serde::{Deserialize, Serialize};
 
-use super::abi::{Batch, Core, Node, Phase};
-use super::{GnnArgs, BATCH};
+use super::abi::{Batch, Core, Node, Phase, PROGRESS_STRIDE};
+use super::{GnnArgs, Reduce, BATCH};
 use crate::features::Features;
-use crate::graph::Graph;
-use crate::plan::{self, Compute, Partition, Shape};
+use crate::plan::{self, Compute, Partition, Shape, Weighted};
 use crate::progress;
 
 /// Room for a PE's report, before its results.
@@ -40,6 +39,8 @@ pub struct ComputeSections {
     pub phases: Section,
     /// Table rows of neighbours.
     pub columns: Section,
+    /// Their weights.
+    pub weights: Section,
 }
 
 /// What one PE reads from the job file.
@@ -51,8 +52,8 @@ pub struct PeJob {
     pub first: u64,
     /// Their features.
     pub rows: Section,
-    /// Work of the fetch-once kernel.
-    pub fetch_once: ComputeSections,
+    /// Work of the fetch-once kernel, or of the backward kernel.
+    pub compute: ComputeSections,
     /// [`Batch`] records.
     pub batches: Section,
     /// Row at its owner, for each staging slot.
@@ -76,6 +77,12 @@ pub struct Header {
     pub engine: u32,
     /// Comm cores a PE.
     pub cores: u32,
+    /// Layers of one launch.
+    pub layers: u32,
+    /// Whether gradients are scattered; else features are gathered.
+    pub backward: bool,
+    /// Whether edges have weights.
+    pub weighted: bool,
     /// Timed launches of each kernel.
     pub repeat: u32,
     /// Whether the baseline runs.
@@ -84,11 +91,17 @@ pub struct Header {
     pub nodes: u64,
     /// Rows of the largest PE; the first staging slot.
     pub largest_owned: u64,
-    /// Most distinct remote rows of a PE.
+    /// Most distinct remote rows that a PE fetches.
     pub largest_fetch: u64,
+    /// Most staging slots of a PE.
+    pub largest_staging: u64,
+    /// Most rows that a PE sends in the backward pass.
+    pub largest_sums: u64,
+    /// Most node records of a PE, in either kernel.
+    pub largest_nodes: u64,
     /// Most phases of a PE, in either kernel.
     pub largest_phases: u64,
-    /// Most neighbours of a PE's nodes.
+    /// Most edges of a PE's nodes, in either kernel.
     pub largest_columns: u64,
     /// Most batches of a PE.
     pub largest_batches: u64,
@@ -97,22 +110,59 @@ pub struct Header {
 }
 
 impl Header {
+    /// Rows of the table that layer 0 reads.
+    pub fn table_rows(&self) -> u64 {
+        self.largest_owned + self.largest_staging
+    }
+
+    /// Rows of the table that layers `which`, `which + 2`, ... write: only own rows where no layer reads it.
+    pub fn output_rows(&self, which: u32) -> u64 {
+        if which >= self.layers {
+            return 0;
+        }
+        if self.layers == 1 {
+            return self.largest_owned;
+        }
+        let gathered = if self.all_gather { self.nodes } else { 0 };
+        self.table_rows().max(gathered)
+    }
+
+    /// Core records: a second set says what the backward kernel's cores send.
+    pub fn core_records(&self) -> u64 {
+        u64::from(self.cores) * if self.backward { 2 } else { 1 }
+    }
+
+    /// Lines of progress.
+    pub fn progress_lines(&self) -> u64 {
+        u64::from(self.cores) * u64::from(self.layers)
+    }
+
+    /// Weights of a PE.
+    pub fn largest_weights(&self) -> u64 {
+        if self.weighted {
+            self.largest_columns
+        } else {
+            0
+        }
+    }
+
     /// Bytes of symmetric heap that the worker allocates.
     pub fn heap_bytes(&self) -> u64 {
-        let table = (self.largest_owned + self.largest_fetch) * self.row_bytes;
         let baseline = if self.all_gather {
             self.nodes * self.row_bytes
         } else {
             0
         };
-        let results = self.largest_owned * u64::from(self.dim) * 4;
-        let cores = u64::from(self.cores) * 64 * 2;
-        let plan = self.largest_owned * 8
+        let rows = self.output_rows(0) + self.output_rows(1) + self.largest_sums;
+        let plan = self.core_records() * 64
+            + self.progress_lines() * PROGRESS_STRIDE as u64
+            + self.largest_nodes * 8
             + self.largest_phases * 16
             + self.largest_columns * 4
+            + self.largest_weights() * 4
             + self.largest_batches * 16
             + self.largest_fetch * 4;
-        table + baseline + results + cores + plan
+        self.table_rows() * self.row_bytes + baseline + rows * u64::from(self.dim) * 4 + plan
     }
 
     fn result_stride(&self) -> u64 {
@@ -125,6 +175,8 @@ impl Header {
 pub struct Measured {
     /// Seconds from launch to the end of synchronize, of each timed launch.
     pub seconds: Vec<f64>,
+    /// Launches of the kernel for one result.
+    pub launches: u64,
     /// Work requests for data, of the last launch, as all further counters.
     pub requests: u64,
     /// Work requests of barriers.
@@ -144,7 +196,7 @@ pub struct Measured {
 /// Both kernels of one PE.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PeReport {
-    /// The fetch-once kernel.
+    /// The fetch-once kernel, or the backward kernel.
     pub fetch_once: Measured,
     /// The baseline, when it ran.
     pub all_gather: Option<Measured>,
@@ -169,7 +221,7 @@ pub struct Jobs {
     header_offset: u64,
     /// Entries of the adjacency that are remote, over all PEs.
     pub remote_entries: u64,
-    /// Distinct remote rows of each PE.
+    /// Distinct remote rows of each PE in each layer: fetched, or sent in the backward pass.
     pub distinct: Vec<u64>,
 }
 
@@ -202,18 +254,34 @@ impl Writer<'_> {
             nodes: self.put::<Node>(&compute.nodes)?,
             phases: self.put::<Phase>(&compute.phases)?,
             columns: self.put::<u32>(&compute.columns)?,
+            weights: self.put::<f32>(&compute.weights)?,
         })
     }
 }
 
+/// What is to be computed, in the kernels' terms.
+#[derive(Debug, Clone, Copy)]
+pub struct Task<'a> {
+    /// The adjacency; for the backward pass it is the forward pass's.
+    pub matrix: Weighted<'a>,
+    /// The rows of layer 0; f32 for the backward pass.
+    pub features: &'a Features,
+    /// How the kernel combines.
+    pub reduce: Reduce,
+    /// Who owns what.
+    pub partition: &'a Partition,
+}
+
 impl Jobs {
     /// Plans every PE and writes the job file. One plan is in memory at a time.
-    pub fn new(
-        args: &GnnArgs,
-        graph: &Graph,
-        features: &Features,
-        partition: &Partition,
-    ) -> io::Result<Self> {
+    pub fn new(args: &GnnArgs, task: Task<'_>) -> io::Result<Self> {
+        let Task {
+            matrix,
+            features,
+            partition,
+            ..
+        } = task;
+        let graph = matrix.graph;
         let jobs = anonymous("npushmem-gnn-jobs")?;
         let results = anonymous("npushmem-gnn-results")?;
         let mut writer = Writer {
@@ -224,9 +292,12 @@ impl Jobs {
             dim: features.dim as u32,
             dtype: features.dtype as u32,
             row_bytes: features.row_bytes() as u64,
-            reduce: args.reduce as u32,
+            reduce: task.reduce as u32,
             engine: args.engine as u32,
             cores: args.cores,
+            layers: args.layers,
+            backward: args.backward,
+            weighted: matrix.weights.is_some(),
             repeat: args.repeat,
             all_gather: !args.skip_allgather,
             nodes: graph.nodes() as u64,
@@ -239,9 +310,19 @@ impl Jobs {
             staging_row: partition.largest() as u32,
         };
         let (mut remote_entries, mut distinct) = (0, Vec::new());
+        // The backward pass needs to know who sends what to whom; the baseline pulls along the edges turned round.
+        let senders = if args.backward {
+            (0..partition.pes())
+                .map(|pe| plan::remote_positions(graph, partition, pe))
+                .collect()
+        } else {
+            Vec::new()
+        };
+        let (remote, entries): (Vec<_>, Vec<u64>) = senders.into_iter().unzip();
+        remote_entries += entries.iter().sum::<u64>();
+        let turned = (args.backward && header.all_gather).then(|| graph.transposed(matrix.weights));
         let bar = progress::count("planning", partition.pes() as u64);
         for pe in 0..partition.pes() {
-            let plan = plan::fetch_once(graph, partition, pe, shape);
             let mut job = PeJob {
                 owned: partition.owned(pe) as u64,
                 first: u64::from(partition.starts[pe]),
@@ -254,22 +335,42 @@ impl Jobs {
                 .copied()
                 .collect();
             job.rows = writer.put(&rows)?;
-            job.fetch_once = writer.put_compute(&plan.compute)?;
-            job.batches = writer.put::<Batch>(&plan.batches)?;
-            job.fetch = writer.put(&plan.fetch)?;
-            let mut phases = plan.compute.phases.len();
+            let raise = |largest: &mut u64, value: usize| *largest = (*largest).max(value as u64);
+            let mut all = |compute: &Compute| {
+                raise(&mut header.largest_phases, compute.phases.len());
+                raise(&mut header.largest_columns, compute.columns.len());
+                raise(&mut header.largest_nodes, compute.nodes.len());
+            };
+            let (batches, moved) = if args.backward {
+                let plan = plan::scatter(matrix, partition, &remote, pe, shape);
+                all(&plan.compute);
+                job.compute = writer.put_compute(&plan.compute)?;
+                job.batches = writer.put::<Batch>(&plan.batches)?;
+                raise(&mut header.largest_sums, plan.sent);
+                raise(&mut header.largest_staging, plan.received);
+                (plan.batches.len(), plan.sent)
+            } else {
+                let plan = plan::fetch_once(matrix, partition, pe, shape);
+                all(&plan.compute);
+                job.compute = writer.put_compute(&plan.compute)?;
+                job.batches = writer.put::<Batch>(&plan.batches)?;
+                job.fetch = writer.put(&plan.fetch)?;
+                remote_entries += plan.remote_entries;
+                raise(&mut header.largest_fetch, plan.fetch.len());
+                raise(&mut header.largest_staging, plan.fetch.len());
+                (plan.batches.len(), plan.fetch.len())
+            };
             if header.all_gather {
-                let baseline = plan::all_gather(graph, partition, pe, args.cores as usize);
-                phases = phases.max(baseline.phases.len());
+                let matrix = turned.as_ref().map_or(matrix, |turned| Weighted {
+                    graph: turned,
+                    weights: turned.weights.as_deref(),
+                });
+                let baseline = plan::all_gather(matrix, partition, pe, args.cores as usize);
+                all(&baseline);
                 job.all_gather = writer.put_compute(&baseline)?;
             }
-            let raise = |largest: &mut u64, value: usize| *largest = (*largest).max(value as u64);
-            raise(&mut header.largest_fetch, plan.fetch.len());
-            raise(&mut header.largest_phases, phases);
-            raise(&mut header.largest_columns, plan.compute.columns.len());
-            raise(&mut header.largest_batches, plan.batches.len());
-            remote_entries += plan.remote_entries;
-            distinct.push(plan.fetch.len() as u64);
+            raise(&mut header.largest_batches, batches);
+            distinct.push(moved as u64);
             header.pes.push(job);
             bar.inc(1);
         }

@@ -16,9 +16,10 @@ use npushmem::config::Config;
 
 use crate::failure::Failure;
 use crate::features::{self, Dtype, Features};
-use crate::graph::{self, Graph};
+use crate::graph::{self, Form, Graph, Rules, SelfLoops, Weights};
 use crate::launch::{self, Input, Job};
-use crate::plan::{Partition, Scheme};
+use crate::operator::{self, Norm};
+use crate::plan::{Partition, Scheme, Weighted};
 use crate::progress;
 use crate::reference;
 use crate::room;
@@ -87,11 +88,13 @@ impl Engine {
 /// Aggregate features over the neighbours of a graph's nodes, on several PEs, with kernels that fetch remote rows themselves.
 ///
 /// Row r of features and results belongs to the node with the r-th smallest id in the file. The result of node a combines the rows of all b with
-/// an edge between a and b (with --directed: an edge "a b"). Exit codes: 0 well, 1 a failed run or results beyond 1e-5 of the reference, 2 bad
-/// input.
+/// an edge between a and b (with --directed: an edge "a b"). Arrays (.npz, .npy, OGB) are taken as they stand: directed, node r is row r, self loops
+/// kept; a matrix M gives M X, an edge index gives each target its sources. docs/gnn.md says more. Exit codes: 0 well, 1 a failed run or results
+/// beyond 1e-5 of the reference, 2 bad input.
 #[derive(Debug, Args)]
 pub struct GnnArgs {
-    /// Edge list (blank, tab or comma separated; # and % start comments) or Matrix Market file.
+    /// Edge list (blank, tab or comma separated; # and % start comments; also gzipped), Matrix Market file, SciPy's .npz (csr, csc, coo), edge_index
+    /// as .npy, or a folder: indptr.npy and indices.npy, edge_index.npy, or OGB's edge.csv.gz and num-node-list.csv.gz.
     #[arg(
         long,
         value_name = "FILE",
@@ -111,13 +114,38 @@ pub struct GnnArgs {
     /// Take edges as directed.
     #[arg(long)]
     pub directed: bool,
+    /// Take the edges of arrays as undirected; both directions that are stored must have one weight.
+    #[arg(long, conflicts_with = "directed")]
+    pub undirected: bool,
+    /// Turn every edge round: M^T X instead of M X.
+    #[arg(long)]
+    pub transpose: bool,
+    /// What becomes of edges from a node to itself [default: drop for lines of text, keep for arrays].
+    #[arg(long, value_name = "HOW")]
+    pub self_loops: Option<SelfLoops>,
+    /// Node ids are exactly 0 to N - 1, whether or not an edge names them.
+    #[arg(long, value_name = "N", conflicts_with = "rmat")]
+    pub nodes: Option<u64>,
+    /// Multiply each neighbour's row with the weight of the edge: the third column of an edge list, the values of a matrix, or a .npy file with one
+    /// number for each stored edge. Mean divides by the number of neighbours.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, conflicts_with = "rmat")]
+    pub weights: Option<Option<PathBuf>>,
+    /// Normalise the weights; d(a) and e(b) are the sums of row a and column b: gcn w / sqrt(d(a) d(b)), both w / sqrt(d(a) e(b)).
+    #[arg(long, default_value = "none")]
+    pub norm: Norm,
+    /// Aggregate so many times in one launch: each layer reads the results of the one before.
+    #[arg(long, value_name = "L", default_value_t = 1)]
+    pub layers: u32,
+    /// Compute the gradient instead: --features are the gradients of the results, --out those of the features. Not for max.
+    #[arg(long)]
+    pub backward: bool,
     /// Number of PEs.
     #[arg(long, short = 'n', value_name = "N")]
     pub pes: u32,
     /// Communicating cores of each PE.
     #[arg(long, value_name = "C", default_value_t = 4)]
     pub cores: u32,
-    /// Features: a .npy matrix of float32 or float16 in C order, one row a node.
+    /// Features: a .npy matrix of float32 or float16 in C order, or OGB's node-feat.csv.gz; one row a node.
     #[arg(long, value_name = "FILE")]
     pub features: Option<PathBuf>,
     /// Features a node; without --features they are generated in [-1, 1) [default: 64].
@@ -175,12 +203,31 @@ pub fn run(args: GnnArgs) -> Result<(), Failure> {
             graph.nodes()
         )));
     }
-    let features = load_features(&args, graph.nodes())?;
-    check_room(&args, graph.nodes(), &features)?;
+    operator::check(&graph, args.norm)
+        .map_err(|error| Failure::input(format!("{name}: {error}")))?;
+    let features = load_features(&args, &graph)?;
+    check_room(&args, &graph, &features)?;
 
     let partition = Partition::new(args.partition, graph.nodes(), args.pes as usize);
-    let jobs = handover::Jobs::new(&args, &graph, &features, &partition)
+    // The backward pass is a sum whose weights hold the shares of a mean.
+    let mean = args.backward && args.reduce == Reduce::Mean;
+    let weights = operator::weights(&graph, args.norm, mean);
+    let task = handover::Task {
+        matrix: Weighted {
+            graph: &graph,
+            weights: weights.as_deref(),
+        },
+        features: &features,
+        reduce: if args.backward {
+            Reduce::Sum
+        } else {
+            args.reduce
+        },
+        partition: &partition,
+    };
+    let jobs = handover::Jobs::new(&args, task)
         .map_err(|error| Failure::failed(format!("cannot hand the work to the PEs: {error}")))?;
+    drop(weights);
     let heap = jobs.heap_bytes() + HEAP_SLACK;
     let mut env = Vec::new();
     if heap > config.symmetric_size {
@@ -208,17 +255,19 @@ pub fn run(args: GnnArgs) -> Result<(), Failure> {
         .map_err(|error| Failure::failed(format!("cannot read the PEs' results: {error}")))?;
 
     let error = args.verify.then(|| {
-        let mut largest =
-            reference::max_relative_error(&graph, &features, args.reduce, &outcome.results);
-        if let Some(baseline) = &outcome.baseline_results {
-            largest = largest.max(reference::max_relative_error(
-                &graph,
-                &features,
-                args.reduce,
-                baseline,
-            ));
-        }
-        largest
+        let problem = reference::Problem {
+            graph: &graph,
+            features: &features,
+            reduce: args.reduce,
+            norm: args.norm,
+            layers: args.layers,
+            backward: args.backward,
+        };
+        let found: Vec<&[f32]> = std::iter::once(&outcome.results)
+            .chain(&outcome.baseline_results)
+            .map(Vec::as_slice)
+            .collect();
+        reference::max_relative_error(problem, &found)
     });
     let summary = report::Summary::new(
         &args, &name, &graph, &features, &partition, &jobs, &outcome, error,
@@ -249,6 +298,19 @@ fn check(args: &GnnArgs) -> Result<(), Failure> {
             "--dim {dim}: rows have from 1 to {MAX_DIM} features"
         )));
     }
+    if !(1..=abi::MAX_LAYERS).contains(&args.layers) {
+        return Err(Failure::input(format!(
+            "--layers {}: from 1 to {} in one launch",
+            args.layers,
+            abi::MAX_LAYERS
+        )));
+    }
+    if args.backward && args.reduce == Reduce::Max {
+        return Err(Failure::input(
+            "--backward --reduce max: the gradient of a maximum goes to the neighbour that had it, which only the forward pass knows; \
+             use --reduce sum or mean",
+        ));
+    }
     if !(1..=MAX_REPEAT).contains(&args.repeat) {
         return Err(Failure::input(format!(
             "--repeat {}: from 1 to {MAX_REPEAT}",
@@ -273,9 +335,71 @@ fn check(args: &GnnArgs) -> Result<(), Failure> {
     for (option, path) in [("--out", &args.out), ("--json", &args.json)] {
         if let Some(path) = path.as_ref().filter(|path| path.as_os_str() != "-") {
             check_target(option, path)?;
+            check_inputs(args, option, path)?;
+        }
+    }
+    if let (Some(out), Some(json)) = (&args.out, &args.json) {
+        if out == json || same_file(out, json) {
+            return Err(Failure::input(format!(
+                "--out and --json both name {}; name two files",
+                out.display()
+            )));
         }
     }
     Ok(())
+}
+
+/// Files of a folder of arrays or of an OGB data set.
+const IN_FOLDERS: [&str; 12] = [
+    "format.npy",
+    "shape.npy",
+    "indptr.npy",
+    "indices.npy",
+    "data.npy",
+    "weights.npy",
+    "edge_index.npy",
+    "edge_weight.npy",
+    "edge.csv",
+    "edge.csv.gz",
+    "num-node-list.csv",
+    "num-node-list.csv.gz",
+];
+
+/// A result must not take the place of what it is made of.
+fn check_inputs(args: &GnnArgs, option: &str, target: &Path) -> Result<(), Failure> {
+    let mut inputs: Vec<(&str, PathBuf)> = Vec::new();
+    if let Some(graph) = &args.graph {
+        inputs.push(("--graph", graph.clone()));
+        inputs.extend(IN_FOLDERS.map(|file| ("--graph", graph.join(file))));
+    }
+    inputs.extend(
+        args.features
+            .iter()
+            .map(|file| ("--features", file.clone())),
+    );
+    inputs.extend(
+        args.weights
+            .iter()
+            .flatten()
+            .map(|file| ("--weights", file.clone())),
+    );
+    match inputs.iter().find(|(_, input)| same_file(target, input)) {
+        Some((input, _)) => Err(Failure::input(format!(
+            "{option} {}: is an input ({input}), which it would overwrite; name another file",
+            target.display()
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Whether both names lead to one file that exists.
+fn same_file(left: &Path, right: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let id = |path: &Path| {
+        let found = std::fs::metadata(path).ok()?;
+        Some((found.dev(), found.ino()))
+    };
+    id(left).is_some_and(|left| id(right) == Some(left))
 }
 
 /// A result file must be writable before hours of work, not after.
@@ -297,13 +421,25 @@ fn check_target(option: &str, path: &Path) -> Result<(), Failure> {
     }
 }
 
+/// What edges mean: as the user says, else as the form of the file says.
+fn rules(args: &GnnArgs, form: Form) -> Rules {
+    Rules {
+        directed: args.directed || (form == Form::Arrays && !args.undirected),
+        transpose: args.transpose,
+        self_loops: args.self_loops.unwrap_or(match form {
+            Form::Text => SelfLoops::Drop,
+            Form::Arrays => SelfLoops::Keep,
+        }),
+    }
+}
+
 fn load_graph(args: &GnnArgs) -> Result<(Graph, String), Failure> {
     if let Some(scale) = args.rmat {
         let name = format!("R-MAT scale {scale}");
         let raw =
             graph::generate_rmat(scale, args.edge_factor, args.seed).map_err(Failure::input)?;
         return Ok((
-            Graph::build(raw, args.directed, &name).map_err(Failure::input)?,
+            Graph::build(raw, rules(args, Form::Text), &name).map_err(Failure::input)?,
             name,
         ));
     }
@@ -312,7 +448,14 @@ fn load_graph(args: &GnnArgs) -> Result<(Graph, String), Failure> {
         .graph
         .as_deref()
         .ok_or_else(|| Failure::input("no graph: give --graph FILE or --rmat SCALE"))?;
-    let graph = graph::read(path, args.directed).map_err(Failure::input)?;
+    let weights = match &args.weights {
+        None => Weights::Ones,
+        Some(None) => Weights::Own,
+        Some(Some(file)) => Weights::File(file),
+    };
+    let shown = path.display().to_string();
+    let (raw, form) = graph::read_edges(path, &weights, args.nodes).map_err(Failure::input)?;
+    let graph = Graph::build(raw, rules(args, form), &shown).map_err(Failure::input)?;
     let name = path.file_name().map_or_else(
         || path.display().to_string(),
         |name| name.to_string_lossy().into_owned(),
@@ -320,18 +463,34 @@ fn load_graph(args: &GnnArgs) -> Result<(Graph, String), Failure> {
     Ok((graph, name))
 }
 
-/// The rows are handed over, kept by their owners and gathered by everyone; results exist three times, with the baseline's six.
-fn check_room(args: &GnnArgs, nodes: usize, features: &Features) -> Result<(), Failure> {
-    let copies = if args.skip_allgather {
+/// The rows are handed over, kept by their owners and gathered by everyone; results exist three times, with the baseline's six. Layers have tables
+/// of their own, which the baseline fills everywhere; the gradient's sums travel; plans and the reference are as large as the edges.
+fn check_room(args: &GnnArgs, graph: &Graph, features: &Features) -> Result<(), Failure> {
+    let nodes = graph.nodes();
+    let (dim, pes) = (features.dim as u64, u64::from(args.pes));
+    let mut copies = if args.skip_allgather {
         (2, 3)
     } else {
-        (2 + u64::from(args.pes), 6)
+        (2 + pes, 6)
     };
-    let results = nodes as u64 * features.dim as u64 * 4;
+    if args.layers > 1 {
+        let tables = u64::from(args.layers.min(2));
+        copies.1 += tables * if args.skip_allgather { 2 } else { pes };
+    }
+    if args.backward {
+        copies.1 += 2;
+    }
+    let entries = graph.neighbours.len() as u64;
+    let mut more = entries * if args.backward { 80 } else { 16 };
+    if args.verify {
+        more += reference::room(nodes as u64, dim, entries);
+    }
+    let results = nodes as u64 * dim * 4;
     let rows = features.bytes.len() as u64;
     room::check(
         rows.saturating_mul(copies.0)
-            .saturating_add(results.saturating_mul(copies.1)),
+            .saturating_add(results.saturating_mul(copies.1))
+            .saturating_add(more),
         format!(
             "{} features for each of {nodes} nodes on {} PEs",
             features.dim, args.pes
@@ -341,8 +500,9 @@ fn check_room(args: &GnnArgs, nodes: usize, features: &Features) -> Result<(), F
     .map_err(Failure::input)
 }
 
-fn load_features(args: &GnnArgs, nodes: usize) -> Result<Features, Failure> {
-    let features = match &args.features {
+fn load_features(args: &GnnArgs, graph: &Graph) -> Result<Features, Failure> {
+    let nodes = graph.nodes();
+    let mut features = match &args.features {
         Some(path) => Features::read(path, nodes, args.dim).map_err(Failure::input)?,
         None => Features::generate(
             nodes,
@@ -358,14 +518,21 @@ fn load_features(args: &GnnArgs, nodes: usize) -> Result<Features, Failure> {
             features.dim
         )));
     }
-    // Cores do not say which operand their maximum takes then, so the result would depend on the order of neighbours.
-    if let Some((node, column)) = (args.reduce == Reduce::Max)
-        .then(|| features.first_nan())
-        .flatten()
-    {
-        return Err(Failure::input(format!(
-            "row {node}, column {column} of the features is not a number, and has no place in a maximum; replace it, or use --reduce sum or mean"
-        )));
+    if args.reduce == Reduce::Max {
+        // Cores do not say which operand their maximum takes then, so the result would depend on the order of neighbours. Times a weight of 0 infinity
+        // is no number either.
+        let plain = graph.weights.is_none() && args.norm == Norm::None;
+        let fits = |value: f64| value.is_finite() || (plain && !value.is_nan());
+        if let Some((node, column)) = features.first_unfit(fits) {
+            let what = if plain { "a number" } else { "finite" };
+            return Err(Failure::input(format!(
+                "row {node}, column {column} of the features is not {what}, and has no place in a maximum; replace it, or use --reduce sum or mean"
+            )));
+        }
+    }
+    if args.backward {
+        // Sums travel in f32, and so do the gradients that they are made of.
+        features = features.widened().map_err(Failure::input)?;
     }
     Ok(features)
 }

@@ -11,6 +11,7 @@ use super::{Engine, GnnArgs};
 use crate::failure::Failure;
 use crate::features::Features;
 use crate::graph::Graph;
+use crate::operator::Norm;
 use crate::plan::Partition;
 
 /// The JSON file. Counters are sums over PEs; times are those of the slowest PE, the best of the repetitions.
@@ -19,12 +20,20 @@ struct Json {
     pes: u32,
     engine: &'static str,
     reduce: &'static str,
+    /// "none" where edges have no weights of their own, else "edges".
+    weights: &'static str,
+    norm: &'static str,
+    layers: u32,
+    backward: bool,
     nodes: u64,
     edges: u64,
+    /// In each layer; rows sent for the backward pass.
     distinct_remote_rows: u64,
     requests: u64,
     sync_requests: u64,
     doorbells: u64,
+    /// Launches of the kernel on each PE for all layers.
+    launches: u64,
     bytes_fetched: u64,
     allgather_bytes: u64,
     seconds: f64,
@@ -50,6 +59,7 @@ struct Total {
     cq_doorbells: u64,
     bytes: u64,
     acl_calls: u64,
+    launches: u64,
     seconds: f64,
 }
 
@@ -63,6 +73,7 @@ impl Total {
             total.cq_doorbells += one.cq_doorbells;
             total.bytes += one.roce_bytes + one.mapped_bytes;
             total.acl_calls += one.acl_calls;
+            total.launches = total.launches.max(one.launches);
         }
         let launches = all.clone().map(|one| one.seconds.len()).min().unwrap_or(0);
         let slowest = (0..launches).map(|launch| {
@@ -99,8 +110,11 @@ impl Summary {
         });
         let distinct: u64 = jobs.distinct.iter().sum();
         // Every PE receives what it does not own.
+        let layers = u64::from(args.layers);
         let gathered_rows = graph.nodes() as u64 * (partition.pes() as u64 - 1);
-        let gathered_bytes = gathered_rows * features.row_bytes() as u64;
+        // Layers hand on f32.
+        let gathered_bytes = gathered_rows
+            * (features.row_bytes() + (layers as usize - 1) * features.dim * 4) as u64;
         let engine = match args.engine {
             Engine::Auto if fetch.requests > 0 => Engine::Roce,
             Engine::Auto => Engine::Mapped,
@@ -110,12 +124,21 @@ impl Summary {
             pes: args.pes,
             engine: engine.name(),
             reduce: args.reduce.name(),
+            weights: if graph.weights.is_some() {
+                "edges"
+            } else {
+                "none"
+            },
+            norm: args.norm.name(),
+            layers: args.layers,
+            backward: args.backward,
             nodes: graph.nodes() as u64,
             edges: graph.edges,
             distinct_remote_rows: distinct,
             requests: fetch.requests,
             sync_requests: fetch.sync_requests,
             doorbells: fetch.sq_doorbells + fetch.cq_doorbells,
+            launches: fetch.launches,
             bytes_fetched: fetch.bytes,
             allgather_bytes: gathered_bytes,
             seconds: fetch.seconds,
@@ -130,12 +153,32 @@ impl Summary {
         } else {
             0.0
         };
+        let weighted = if graph.weights.is_some() {
+            "weighted "
+        } else {
+            ""
+        };
+        let combined = if graph.weights.is_some() {
+            "added up"
+        } else {
+            "dropped"
+        };
+        let mut what = format!("{weighted}{}", args.reduce.name());
+        if args.norm != Norm::None {
+            what += &format!(" with {} norm", args.norm.name());
+        }
+        if args.backward {
+            what = format!("gradient of {what}");
+        }
+        if args.layers > 1 {
+            what += &format!(", {} layers", args.layers);
+        }
         let head = format!(
-            "{name}: {} nodes, {} {} edges ({} duplicates and {} self loops dropped), {} x {} features\n\
-             {} PEs x {} cores, {} partition, {} over {}: {remote:.1} % of neighbours are remote",
+            "{name}: {} nodes, {} {} edges ({} duplicates {combined}, {} self loops dropped), {} x {} features\n\
+             {} PEs x {} cores, {} partition, {what} over {}: {remote:.1} % of neighbours are remote",
             HumanCount(graph.nodes() as u64),
             HumanCount(graph.edges),
-            if args.directed { "directed" } else { "undirected" },
+            if graph.directed { "directed" } else { "undirected" },
             HumanCount(graph.duplicates),
             HumanCount(graph.self_loops),
             features.dim,
@@ -143,12 +186,16 @@ impl Summary {
             args.pes,
             args.cores,
             args.partition.name(),
-            args.reduce.name(),
             engine.name(),
         );
         let mut table = Table::new();
         table.load_preset(presets::UTF8_FULL_CONDENSED);
-        table.set_header(["all PEs together", "fetch once", "all-gather"]);
+        let moved = if args.backward {
+            "scatter once"
+        } else {
+            "fetch once"
+        };
+        table.set_header(["all PEs together", moved, "all-gather"]);
         let of_gather =
             |value: &dyn Fn(&Total) -> String| gather.as_ref().map_or("not run".to_owned(), value);
         let mut row = |label: &str, fetched: String, gathered: String| {
@@ -156,8 +203,8 @@ impl Summary {
         };
         row(
             "rows moved",
-            HumanCount(distinct).to_string(),
-            HumanCount(gathered_rows).to_string(),
+            HumanCount(distinct * layers).to_string(),
+            HumanCount(gathered_rows * layers).to_string(),
         );
         row(
             "bytes moved",
@@ -192,6 +239,11 @@ impl Summary {
             of_gather(&doorbells),
         );
         row(
+            "launches a PE",
+            fetch.launches.to_string(),
+            of_gather(&|total| total.launches.to_string()),
+        );
+        row(
             "kernel time",
             milliseconds(fetch.seconds),
             of_gather(&|total| milliseconds(total.seconds)),
@@ -218,7 +270,8 @@ impl Summary {
             ""
         };
         let mut foot = vec![format!(
-            "distinct remote rows a PE: {}{more}",
+            "distinct remote rows a PE{}: {}{more}",
+            if args.layers > 1 { " and layer" } else { "" },
             per_pe.join(", ")
         )];
         foot.push(format!(

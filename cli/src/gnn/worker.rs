@@ -14,6 +14,8 @@ use crate::failure::Failure;
 
 /// Byte that memory is filled with before each launch: all bytes together make NaNs, so that a row that was not written shows.
 const POISON: u8 = 0xff;
+/// The same as a value of f32.
+const NOT_WRITTEN: f32 = f32::from_bits(u32::from_ne_bytes([POISON; 4]));
 
 /// Where the parent left the work.
 #[derive(Debug, Args)]
@@ -53,10 +55,11 @@ fn work(args: WorkerArgs) -> Result<()> {
         fetch_once: arrays.fetch_once(&world, &inherited)?,
         all_gather: None,
     };
-    inherited.write_results(pe, 0, &arrays.results(&world, &inherited)?)?;
+    inherited.write_results(pe, 0, &arrays.results(&world, &inherited, 0)?)?;
     if inherited.header.all_gather {
         report.all_gather = Some(arrays.all_gather(&world, &inherited)?);
-        inherited.write_results(pe, 1, &arrays.results(&world, &inherited)?)?;
+        let first = gathered_row(&inherited, pe);
+        inherited.write_results(pe, 1, &arrays.results(&world, &inherited, first)?)?;
     }
     inherited.write_report(pe, &report)?;
     drop(arrays);
@@ -68,8 +71,10 @@ fn work(args: WorkerArgs) -> Result<()> {
 struct Arrays {
     table: SymBuf<u8>,
     gathered: Option<SymBuf<u8>>,
-    results: SymBuf<f32>,
+    outputs: Vec<SymBuf<f32>>,
+    sums: SymBuf<f32>,
     columns: SymBuf<u32>,
+    weights: SymBuf<f32>,
     nodes: SymBuf<super::abi::Node>,
     phases: SymBuf<super::abi::Phase>,
     batches: SymBuf<super::abi::Batch>,
@@ -83,35 +88,36 @@ impl Arrays {
     /// The same calls with the same sizes on every PE.
     fn allocate(world: &World, inherited: &Inherited) -> Result<Self> {
         let header = &inherited.header;
-        let cores = u64::from(header.cores);
         Ok(Self {
-            table: alloc(
-                world,
-                (header.largest_owned + header.largest_fetch) * header.row_bytes,
-            )?,
+            table: alloc(world, header.table_rows() * header.row_bytes)?,
             gathered: if header.all_gather {
                 Some(alloc(world, header.nodes * header.row_bytes)?)
             } else {
                 None
             },
-            results: alloc(world, header.largest_owned * u64::from(header.dim))?,
+            outputs: (0..header.layers.min(2))
+                .map(|which| alloc(world, header.output_rows(which) * u64::from(header.dim)))
+                .collect::<Result<_>>()?,
+            sums: alloc(world, header.largest_sums * u64::from(header.dim))?,
             columns: alloc(world, header.largest_columns)?,
-            nodes: alloc(world, header.largest_owned)?,
+            weights: alloc(world, header.largest_weights())?,
+            nodes: alloc(world, header.largest_nodes)?,
             phases: alloc(world, header.largest_phases)?,
             batches: alloc(world, header.largest_batches)?,
             fetch: alloc(world, header.largest_fetch)?,
-            cores: alloc(world, cores)?,
-            progress: alloc(world, cores * PROGRESS_STRIDE as u64)?,
+            cores: alloc(world, header.core_records())?,
+            progress: alloc(world, header.progress_lines() * PROGRESS_STRIDE as u64)?,
             job: alloc(world, 1)?,
         })
     }
 
+    /// The kernel that moves what is needed: fetch-once, or scatter in the backward pass.
     fn fetch_once(&self, world: &World, inherited: &Inherited) -> Result<Measured> {
         let header = &inherited.header;
         let mine = header.pes[world.my_pe() as usize];
         fill(world, &self.table, POISON)?;
         world.write(&self.table, 0, &inherited.read::<u8>(mine.rows)?)?;
-        self.load_compute(world, inherited, &mine.fetch_once)?;
+        self.load_compute(world, inherited, &mine.compute)?;
         load(world, &self.batches, inherited, mine.batches)?;
         load(world, &self.fetch, inherited, mine.fetch)?;
         let job = Job {
@@ -120,14 +126,19 @@ impl Arrays {
             ..self.job(inherited)
         };
         world.write(&self.job, 0, &[job])?;
-        let kernel = world
-            .load(&kernels::GNN_AGGREGATE)?
-            .function("gnn_aggregate")?;
+        let kernel = if header.backward {
+            world.load(&kernels::GNN_SCATTER)?.function("gnn_scatter")?
+        } else {
+            world
+                .load(&kernels::GNN_AGGREGATE)?
+                .function("gnn_aggregate")?
+        };
         let staging = (header.largest_owned * header.row_bytes) as usize;
-        let poison = vec![POISON; (header.largest_fetch * header.row_bytes) as usize];
+        let poison = vec![POISON; (header.largest_staging * header.row_bytes) as usize];
         self.measure(world, inherited, &kernel, || {
             fill(world, &self.progress, 0)?;
-            // A row that a launch does not fetch must not be there from the launch before.
+            fill(world, &self.sums, NOT_WRITTEN)?;
+            // A row that a launch does not move must not be there from the launch before.
             Ok(world.write(&self.table, staging, &poison)?)
         })
     }
@@ -145,6 +156,7 @@ impl Arrays {
             0,
             &[Job {
                 table: table.addr(),
+                output_row: gathered_row(inherited, world.my_pe()) as u32,
                 ..self.job(inherited)
             }],
         )?;
@@ -170,15 +182,22 @@ impl Arrays {
             reduce: header.reduce,
             engine: header.engine,
             n_cores: header.cores,
-            results: self.results.addr(),
+            outputs: [0, 1].map(|which| self.outputs.get(which).map_or(0, SymBuf::addr)),
             columns: self.columns.addr(),
+            weights: if header.weighted {
+                self.weights.addr()
+            } else {
+                0
+            },
             nodes: self.nodes.addr(),
             phases: self.phases.addr(),
             batches: self.batches.addr(),
             fetch: self.fetch.addr(),
             cores: self.cores.addr(),
             progress: self.progress.addr(),
+            sums: self.sums.addr(),
             window: WINDOW,
+            layers: header.layers,
             ..Job::zeroed()
         }
     }
@@ -192,7 +211,8 @@ impl Arrays {
         load(world, &self.cores, inherited, sections.cores)?;
         load(world, &self.nodes, inherited, sections.nodes)?;
         load(world, &self.phases, inherited, sections.phases)?;
-        load(world, &self.columns, inherited, sections.columns)
+        load(world, &self.columns, inherited, sections.columns)?;
+        load(world, &self.weights, inherited, sections.weights)
     }
 
     /// Launches once for the caches and then `repeat` times. `prepare` comes before each launch, is not timed, and all PEs meet after it.
@@ -208,15 +228,15 @@ impl Arrays {
         let mut measured = Measured::default();
         for launch in 0..=header.repeat {
             prepare()?;
-            fill(
-                world,
-                &self.results,
-                f32::from_bits(u32::from_ne_bytes([POISON; 4])),
-            )?;
+            for output in &self.outputs {
+                fill(world, output, NOT_WRITTEN)?;
+            }
             world.reset_stats()?;
             world.barrier_all()?;
             let start = Instant::now();
+            measured.launches = 0;
             world.launch(kernel, header.cores, &args)?;
+            measured.launches += 1; // it does all layers
             world.synchronize()?;
             let seconds = start.elapsed().as_secs_f64();
             measured.acl_calls += world.acl_calls_during_kernel();
@@ -236,12 +256,24 @@ impl Arrays {
         Ok(measured)
     }
 
-    /// The rows that this PE computed.
-    fn results(&self, world: &World, inherited: &Inherited) -> Result<Vec<f32>> {
-        let owned = inherited.header.pes[world.my_pe() as usize].owned;
-        let mut rows = vec![0f32; (owned * u64::from(inherited.header.dim)) as usize];
-        world.read(&self.results, 0, &mut rows)?;
+    /// The rows that this PE computed, which begin at row `first` of the last layer's output.
+    fn results(&self, world: &World, inherited: &Inherited, first: u64) -> Result<Vec<f32>> {
+        let header = &inherited.header;
+        let owned = header.pes[world.my_pe() as usize].owned;
+        let dim = u64::from(header.dim);
+        let mut rows = vec![0f32; (owned * dim) as usize];
+        let output = &self.outputs[(header.layers as usize - 1) % 2];
+        world.read(output, (first * dim) as usize, &mut rows)?;
         Ok(rows)
+    }
+}
+
+/// Row of the outputs where the baseline writes the first row of `pe`: its place among all rows where a further layer gathers them.
+fn gathered_row(inherited: &Inherited, pe: u32) -> u64 {
+    if inherited.header.layers == 1 {
+        0
+    } else {
+        inherited.header.pes[pe as usize].first
     }
 }
 

@@ -1,20 +1,31 @@
-//! Edge lists: two node ids a line, separated by blanks, tabs or one comma; `#` and `%` start comment lines; further columns are ignored.
+//! Edge lists: two node ids a line, separated by blanks, tabs or one comma; `#` and `%` start comment lines; a third column is the weight where
+//! weights are wanted, and further columns are ignored.
 
 use std::io::BufRead;
 
-use super::lines::{number, skip_blanks, token, Lines};
+use super::lines::{finite, number, skip_blanks, token, Lines};
 use super::{GraphError, RawEdges};
 
-/// Reads all edges.
-pub fn read<R: BufRead>(lines: &mut Lines<'_, R>) -> Result<RawEdges, GraphError> {
+/// Reads all edges, and their weights when `weighted`.
+pub fn read<R: BufRead>(lines: &mut Lines<'_, R>, weighted: bool) -> Result<RawEdges, GraphError> {
     let mut pairs = Vec::new();
+    let mut weights = weighted.then(Vec::new);
     while let Some(line) = lines.next_line()? {
         let text = skip_blanks(line);
         if text.is_empty() || matches!(text[0], b'#' | b'%') {
             continue;
         }
         match edge(text) {
-            Ok(pair) => pairs.push(pair),
+            Ok((pair, rest)) => {
+                if let Some(weights) = &mut weights {
+                    let Some(weight) = finite(token(rest).0) else {
+                        let expected = "two node ids and a weight (a finite number)";
+                        return Err(lines.error_at(expected, lines.current()));
+                    };
+                    weights.push(weight);
+                }
+                pairs.push(pair);
+            }
             Err(Wrong::Token(start, end)) => {
                 let text = skip_blanks(lines.current());
                 return Err(lines.number_error(&text[start..end]));
@@ -24,6 +35,7 @@ pub fn read<R: BufRead>(lines: &mut Lines<'_, R>) -> Result<RawEdges, GraphError
     }
     Ok(RawEdges {
         pairs,
+        weights,
         declared_nodes: None,
     })
 }
@@ -35,11 +47,17 @@ enum Wrong {
     Missing,
 }
 
-fn edge(text: &[u8]) -> Result<(u64, u64), Wrong> {
-    let (first, rest) = token(text);
+/// Drops what separates two columns: blanks, and one comma among them.
+fn next_column(rest: &[u8]) -> &[u8] {
     let separated = skip_blanks(rest);
-    let separated = skip_blanks(separated.strip_prefix(b",").unwrap_or(separated));
-    let (second, _) = token(separated);
+    skip_blanks(separated.strip_prefix(b",").unwrap_or(separated))
+}
+
+/// Both ids, and what stands behind them.
+fn edge(text: &[u8]) -> Result<((u64, u64), &[u8]), Wrong> {
+    let (first, rest) = token(text);
+    let separated = next_column(rest);
+    let (second, rest) = token(separated);
     // A wrong first id is the better message when the second is missing too, unless nothing stands there.
     let from = match number(first) {
         Some(id) => id,
@@ -51,5 +69,5 @@ fn edge(text: &[u8]) -> Result<(u64, u64), Wrong> {
     }
     let start = text.len() - separated.len();
     let to = number(second).ok_or(Wrong::Token(start, start + second.len()))?;
-    Ok((from, to))
+    Ok(((from, to), next_column(rest)))
 }

@@ -125,6 +125,12 @@ pub fn skip_blanks(text: &[u8]) -> &[u8] {
     &text[start..]
 }
 
+/// A finite number of f32's range.
+pub fn finite(token: &[u8]) -> Option<f32> {
+    let value: f64 = std::str::from_utf8(token).ok()?.parse().ok()?;
+    Some(value as f32).filter(|value| value.is_finite())
+}
+
 /// A whole number in decimal digits; `None` for anything else, also when it does not fit.
 pub fn number(token: &[u8]) -> Option<u64> {
     if token.is_empty() {

@@ -1,9 +1,9 @@
 //! Matrix Market coordinate files: `%%MatrixMarket matrix coordinate FIELD SYMMETRY`, comments, a line `rows columns entries`, then one entry a
-//! line, counted from 1. Values are ignored: an entry is an edge. All rows are nodes, also those without an entry.
+//! line, counted from 1. An entry is an edge, its value the weight where weights are wanted. All rows are nodes, also those without an entry.
 
 use std::io::BufRead;
 
-use super::lines::{number, quote, skip_blanks, token, Lines};
+use super::lines::{finite, number, quote, skip_blanks, token, Lines};
 use super::{GraphError, RawEdges};
 
 /// How every Matrix Market file begins.
@@ -14,8 +14,8 @@ pub fn is_banner(line: &[u8]) -> bool {
     line.len() >= BANNER.len() && line[..BANNER.len()].eq_ignore_ascii_case(BANNER.as_bytes())
 }
 
-/// Reads all entries; the banner is the current line.
-pub fn read<R: BufRead>(lines: &mut Lines<'_, R>) -> Result<RawEdges, GraphError> {
+/// Reads all entries, and their values as weights when `weighted`; the banner is the current line.
+pub fn read<R: BufRead>(lines: &mut Lines<'_, R>, weighted: bool) -> Result<RawEdges, GraphError> {
     let banner = String::from_utf8_lossy(lines.current()).to_ascii_lowercase();
     let words: Vec<&str> = banner.split_ascii_whitespace().collect();
     let symmetric = match words[1..] {
@@ -27,6 +27,16 @@ pub fn read<R: BufRead>(lines: &mut Lines<'_, R>) -> Result<RawEdges, GraphError
             let expected = "\"%%MatrixMarket matrix coordinate pattern|real|integer|complex general|symmetric|skew-symmetric|hermitian\"";
             return Err(lines.error_at(expected, lines.current()));
         }
+    };
+    if weighted && !matches!(words[3], "real" | "integer") {
+        let found = format!("field \"{}\"", words[3]);
+        return Err(lines.error("a matrix of field real or integer, for weights", &found));
+    }
+    // The other half of a skew-symmetric matrix has the other sign.
+    let mirrored = if words[4] == "skew-symmetric" {
+        -1.0
+    } else {
+        1.0
     };
     let Some([rows, columns, entries]) =
         numbers::<R, 3>(lines, "rows, columns and number of entries")?
@@ -41,6 +51,7 @@ pub fn read<R: BufRead>(lines: &mut Lines<'_, R>) -> Result<RawEdges, GraphError
     }
     // The file's claim is no reason to reserve more than a few pages.
     let mut pairs = Vec::with_capacity(entries.min(1 << 20) as usize);
+    let mut weights = weighted.then(Vec::new);
     let mut found = 0u64;
     while let Some([row, column]) = numbers::<R, 2>(lines, "row and column of an entry")? {
         if found == entries {
@@ -56,9 +67,19 @@ pub fn read<R: BufRead>(lines: &mut Lines<'_, R>) -> Result<RawEdges, GraphError
                 return Err(lines.error(&format!("a {name} from 1 to {rows}"), &value.to_string()));
             }
         }
-        pairs.push((row - 1, column - 1));
+        let weight = match weights {
+            Some(_) => value(lines)?,
+            None => 1.0,
+        };
+        let mut put = |pair, weight| {
+            pairs.push(pair);
+            if let Some(weights) = &mut weights {
+                weights.push(weight);
+            }
+        };
+        put((row - 1, column - 1), weight);
         if symmetric && row != column {
-            pairs.push((column - 1, row - 1));
+            put((column - 1, row - 1), mirrored * weight);
         }
     }
     if found != entries {
@@ -66,7 +87,22 @@ pub fn read<R: BufRead>(lines: &mut Lines<'_, R>) -> Result<RawEdges, GraphError
     }
     Ok(RawEdges {
         pairs,
+        weights,
         declared_nodes: Some(rows),
+    })
+}
+
+/// The value of the entry in the current line.
+fn value<R: BufRead>(lines: &Lines<'_, R>) -> Result<f32, GraphError> {
+    let mut rest = skip_blanks(lines.current());
+    for _ in 0..2 {
+        rest = skip_blanks(token(rest).1);
+    }
+    finite(token(rest).0).ok_or_else(|| {
+        lines.error_at(
+            "row, column and value (a finite number) of an entry",
+            lines.current(),
+        )
     })
 }
 

@@ -63,6 +63,7 @@ pub fn generate(scale: u32, edge_factor: u64, seed: u64) -> Result<RawEdges, NoR
     bar.finish_and_clear();
     Ok(RawEdges {
         pairs,
+        weights: None,
         declared_nodes: Some(nodes),
     })
 }
@@ -70,14 +71,20 @@ pub fn generate(scale: u32, edge_factor: u64, seed: u64) -> Result<RawEdges, NoR
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::Graph;
+    use crate::graph::{Graph, Rules, SelfLoops};
+
+    const RULES: Rules = Rules {
+        directed: false,
+        transpose: false,
+        self_loops: SelfLoops::Drop,
+    };
 
     #[test]
     fn a_seed_names_one_graph_and_degrees_are_skewed() {
         let first = generate(10, EDGE_FACTOR, 1).unwrap();
         assert_eq!(first.pairs, generate(10, EDGE_FACTOR, 1).unwrap().pairs);
         assert_ne!(first.pairs, generate(10, EDGE_FACTOR, 2).unwrap().pairs);
-        let graph = Graph::build(first, false, "rmat").unwrap();
+        let graph = Graph::build(first, RULES, "rmat").unwrap();
         assert_eq!(graph.nodes(), 1024);
         assert_eq!(graph.edges + graph.duplicates + graph.self_loops, 16 * 1024);
         let mean = graph.neighbours.len() as u64 / 1024;
@@ -90,7 +97,7 @@ mod tests {
 
     #[test]
     fn the_smallest_scale_is_a_graph_of_two_nodes() {
-        let graph = Graph::build(generate(1, EDGE_FACTOR, 3).unwrap(), false, "rmat").unwrap();
+        let graph = Graph::build(generate(1, EDGE_FACTOR, 3).unwrap(), RULES, "rmat").unwrap();
         assert_eq!(graph.nodes(), 2);
     }
 }
