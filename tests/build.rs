@@ -6,6 +6,7 @@ fn main() -> anyhow::Result<()> {
         .source("kernels/selftest.cpp")
         .source("kernels/breadth.cpp")
         .source("kernels/reports.cpp")
+        .source("kernels/sequence.cpp")
         .source("kernels/teams.cpp")
         .compile()
 }

@@ -21,6 +21,8 @@ pub mod kernels {
     include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
 }
 
+pub mod sequence;
+
 static ONE_JOB: Mutex<()> = Mutex::new(());
 
 /// How long a job may take before the harness ends its PEs and fails the test.

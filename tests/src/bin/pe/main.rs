@@ -5,6 +5,7 @@ mod faults;
 mod golden;
 mod reports;
 mod scenario;
+mod sequence;
 mod stand;
 
 use std::collections::HashMap;

@@ -5,6 +5,7 @@ use anyhow::{bail, ensure, Result};
 use crate::faults;
 use crate::golden;
 use crate::reports;
+use crate::sequence;
 use crate::stand::Stand;
 
 /// Byte that no pattern of [`pattern`] leaves in place by accident: fills what must stay untouched.
@@ -36,6 +37,7 @@ pub fn run(name: &str, stand: &Stand) -> Result<()> {
         "twice" => reports::refused(stand, "rp_twice"),
         "crowd" => reports::refused(stand, "st_attach"),
         "lonely" => reports::lonely(stand),
+        "sequence" => sequence::sequence(stand),
         "golden" => golden::golden(stand),
         "fault" => faults::fault(stand),
         "victim" => faults::victim(stand),
