@@ -63,3 +63,16 @@ done
 
 echo "== example: neighbours' features of a graph, on 3 PEs"
 oshrun -n 3 --timeout 60 "$venv/bin/python" "$root/examples/python/neighbours.py" "$root/examples/data/karate.txt"
+
+echo "== example: a graph as .npz, through npushmem gnn on 3 PEs and through NumPy"
+check=$root/examples/python/gnn_check.py
+"$venv/bin/python" "$check" --make "$work/graph.npz" "$work/x.npy"
+for options in "--weights --norm gcn --layers 2" "--weights --backward --reduce mean"; do
+  # shellcheck disable=SC2086 # several options
+  npushmem gnn --graph "$work/graph.npz" --features "$work/x.npy" --pes 3 --engine roce --repeat 1 --out "$work/y.npy" $options > "$work/gnn.txt" 2>&1 || {
+    cat "$work/gnn.txt" >&2
+    exit 1
+  }
+  # shellcheck disable=SC2086
+  "$venv/bin/python" "$check" "$work/graph.npz" "$work/x.npy" "$work/y.npy" $options
+done

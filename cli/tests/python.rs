@@ -6,27 +6,6 @@ use std::process::Command;
 
 use common::{finish, npushmem, path_text};
 
-/// Writes graph.npz as scipy.sparse.save_npz does (by it where it is installed), and features.
-const MAKE: &str = r#"
-import sys
-import numpy as np
-graph, features = sys.argv[1:]
-random = np.random.default_rng(7)
-nodes, dim = 300, 24
-dense = (random.random((nodes, nodes)) < 0.03) * random.random((nodes, nodes))
-dense[17] = 0  # a node without neighbours
-rows, columns = np.nonzero(dense)
-indptr = np.zeros(nodes + 1, dtype=np.int32)
-np.cumsum(np.bincount(rows, minlength=nodes), out=indptr[1:])
-data = dense[rows, columns]
-try:
-    import scipy.sparse
-    scipy.sparse.save_npz(graph, scipy.sparse.csr_matrix((data, columns, indptr), shape=(nodes, nodes)))
-except ImportError:
-    np.savez(graph, indices=columns.astype(np.int32), indptr=indptr, format=b"csr", shape=np.array([nodes, nodes]), data=data)
-np.save(features, random.random((nodes, dim), dtype=np.float32) - 0.5)
-"#;
-
 #[test]
 fn numpy_computes_the_same_from_the_same_files() {
     let python = |args: &[&str]| Command::new("python3").args(args).output();
@@ -37,10 +16,10 @@ fn numpy_computes_the_same_from_the_same_files() {
     let folder = tempfile::tempdir().unwrap();
     let place = |name: &str| path_text(&folder.path().join(name));
     let (graph, features, out) = (place("graph.npz"), place("x.npy"), place("y.npy"));
-    let made = python(&["-c", MAKE, &graph, &features]).unwrap();
-    assert!(made.status.success(), "{made:?}");
     let script =
         path_text(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/python/gnn_check.py"));
+    let made = python(&[&script, "--make", &graph, &features]).unwrap();
+    assert!(made.status.success(), "{made:?}");
     for (engine, options) in [
         ("roce", "--reduce sum"),
         ("mapped", "--weights --reduce max --layers 2"),

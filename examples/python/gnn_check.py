@@ -6,6 +6,8 @@
 
 graph.npz is what scipy.sparse.save_npz writes for a CSR matrix M (SciPy itself is not needed): row a combines b for each stored entry (a, b).
 Options mean what they mean to `npushmem gnn`. Exit code 0 when all values agree to 1e-5, relative to the magnitudes that were added up.
+
+    python3 gnn_check.py --make graph.npz x.npy       writes a random graph of 300 nodes, and features, to try it on
 """
 
 import argparse
@@ -50,17 +52,41 @@ def layer(rows, columns, weights, x, reduce, backward):
     return y / degree if reduce == "mean" else y
 
 
+def make(graph, features, nodes=300, dim=24):
+    """Writes what scipy.sparse.save_npz would, by it where it is installed, and features."""
+    random = np.random.default_rng(7)
+    dense = (random.random((nodes, nodes)) < 0.03) * random.random((nodes, nodes))
+    dense[17] = 0  # a node without neighbours
+    rows, columns = np.nonzero(dense)
+    indptr = np.zeros(nodes + 1, dtype=np.int32)
+    np.cumsum(np.bincount(rows, minlength=nodes), out=indptr[1:])
+    data, columns = dense[rows, columns], columns.astype(np.int32)
+    try:
+        import scipy.sparse
+
+        scipy.sparse.save_npz(graph, scipy.sparse.csr_matrix((data, columns, indptr), shape=(nodes, nodes)))
+    except ImportError:
+        np.savez(graph, indices=columns, indptr=indptr, format=b"csr", shape=np.array([nodes, nodes]), data=data)
+    np.save(features, random.random((nodes, dim), dtype=np.float32) - 0.5)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("graph")
     parser.add_argument("features")
-    parser.add_argument("out")
+    parser.add_argument("out", nargs="?")
+    parser.add_argument("--make", action="store_true")
     parser.add_argument("--weights", action="store_true")
     parser.add_argument("--norm", default="none", choices=["none", "gcn", "both"])
     parser.add_argument("--reduce", default="sum", choices=["sum", "mean", "max"])
     parser.add_argument("--layers", type=int, default=1)
     parser.add_argument("--backward", action="store_true")
     args = parser.parse_args()
+    if args.make:
+        make(args.graph, args.features)
+        return
+    if args.out is None:
+        parser.error("name the result: graph, features, out")
 
     rows, columns, weights = entries(np.load(args.graph))
     x = np.load(args.features).astype(np.float64)

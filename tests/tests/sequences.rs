@@ -17,7 +17,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, Test
 
 const PES: usize = 3;
 /// Sequences of each kind of job.
-const SEQUENCES: f64 = 250.0;
+const SEQUENCES: f64 = 500.0;
 /// Most operations of a sequence, before those are left out that would be races.
 const LONGEST: usize = 90;
 /// How long PEs may take for one sequence.
