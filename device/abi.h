@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define SHMEM_ABI_MAGIC 0x4d48534eu /* "NSHM" in memory order */
-#define SHMEM_ABI_VERSION 1u
+#define SHMEM_ABI_VERSION 2u
 #define SHMEM_LINE 64u /* bytes that a scalar cache writes back at once */
 
 /* Bits of shmem_peer.engines, and (one of them) shmem_ctx.default_engine: how a PE can be reached. */
@@ -28,6 +28,16 @@
 #define SHMEM_CTX_INLINE 1u       /* queue pairs accept inline payloads */
 #define SHMEM_CTX_NIC_ATOMICS 2u  /* the NIC executed the fetch-add that bring-up tried */
 #define SHMEM_CTX_QUIET_READS 4u  /* quiet adds a flushing READ to each queue pair with open writes */
+
+/* Contexts. Handles are indices into the table of shmem_ctx.contexts; the same on all members of the context's team. */
+#define SHMEM_CTX_MAX 16u         /* entries of the table, the default context included */
+#define SHMEM_CTX_DEFAULT 0       /* the context that the kernel attached */
+#define SHMEM_CTX_INVALID (-1)
+
+/* shmem_ctx.options (OpenSHMEM 1.6, Communication Management Routines) */
+#define SHMEM_CTX_SERIALIZED 1u /* not used by two cores at once; each core has queue pairs of its own, so it changes nothing */
+#define SHMEM_CTX_PRIVATE 2u    /* used by comm core 0 alone: queue pairs for one core */
+#define SHMEM_CTX_NOSTORE 4u    /* fence and quiet need not cover the kernel's own stores through shmem_ptr */
 
 /* Error codes of shmem_error.code and shmem_abort.code. */
 enum shmem_code {
@@ -47,7 +57,14 @@ enum shmem_code {
   SHMEM_E_BUSY = 13,      /* the context is owned by another kernel */
   SHMEM_E_USAGE = 14,     /* a call's arguments contradict its contract (detail0, detail1: the arguments) */
   SHMEM_E_SPACE = 15,     /* the UB range given to shmem_attach, or to a collective, is too small or misaligned */
-  SHMEM_E_TEAM = 16       /* this PE is in no such team (detail0: the handle) */
+  SHMEM_E_TEAM = 16,      /* this PE is in no such team (detail0: the handle) */
+  SHMEM_E_CONTEXT = 17,   /* this PE has no such context (detail0: the handle) */
+  SHMEM_E_WINDOW = 18     /* this PE has no such window (detail0: the handle) */
+};
+
+/* What was waited for: detail0 of SHMEM_E_TIMEOUT and SHMEM_E_ABORT. detail1 says which: a request, an address, a core, an epoch. */
+enum shmem_awaited {
+  SHMEM_WAIT_COMPLETION = 1, SHMEM_WAIT_VALUE = 2, SHMEM_WAIT_CORE = 3, SHMEM_WAIT_PE = 4, SHMEM_WAIT_ATOMIC = 5
 };
 
 /* Call sites: the routine that recorded an error. */
@@ -55,7 +72,8 @@ enum shmem_op {
   SHMEM_OP_NONE = 0, SHMEM_OP_ATTACH = 1, SHMEM_OP_PUT = 2, SHMEM_OP_GET = 3, SHMEM_OP_P = 4, SHMEM_OP_G = 5,
   SHMEM_OP_PUT_SIGNAL = 6, SHMEM_OP_SIGNAL = 7, SHMEM_OP_WAIT = 8, SHMEM_OP_ATOMIC = 9, SHMEM_OP_FENCE = 10,
   SHMEM_OP_QUIET = 11, SHMEM_OP_BARRIER = 12, SHMEM_OP_SYNC = 13, SHMEM_OP_SYNC_PE = 14, SHMEM_OP_DETACH = 15,
-  SHMEM_OP_BROADCAST = 16, SHMEM_OP_COLLECT = 17, SHMEM_OP_ALLTOALL = 18, SHMEM_OP_REDUCE = 19, SHMEM_OP_SCAN = 20
+  SHMEM_OP_BROADCAST = 16, SHMEM_OP_COLLECT = 17, SHMEM_OP_ALLTOALL = 18, SHMEM_OP_REDUCE = 19, SHMEM_OP_SCAN = 20,
+  SHMEM_OP_CONTEXT = 21 /* naming a context */
 };
 
 /* How one peer is reached. Host-written; one line. */
@@ -148,6 +166,20 @@ struct shmem_abort {
   uint8_t reserved[56];
 };
 
+/* Memory outside the heap that the host registered: a source or destination of this PE's own transfers, and, where it has peers, a window:
+ * memory of the same size on every PE, addressed like the heap. Host-written; one line. */
+#define SHMEM_REGION_MAX 64u
+struct shmem_region {
+  uint32_t magic;         /* 0: entry free */
+  uint16_t version;
+  uint16_t size;
+  uint64_t base;          /* own memory */
+  uint64_t bytes;
+  uint64_t peers;         /* struct shmem_peer[PEs of the job], 0: registered for this PE only */
+  uint32_t lkey;
+  uint8_t reserved[28];
+};
+
 /* Teams. Handles are indices into the table; the same on all members. */
 #define SHMEM_TEAM_MAX 64u      /* entries of the table, world and shared included */
 #define SHMEM_TEAM_INVALID (-1)
@@ -196,7 +228,15 @@ struct shmem_ctx {
   uint32_t heap_lkey;        /* local key of the heap's registration */
   uint32_t reserved0;
   uint64_t teams;            /* struct shmem_team[SHMEM_TEAM_MAX] */
-  uint8_t reserved[120];
+  uint64_t contexts;         /* uint64_t[SHMEM_CTX_MAX]: address of each struct shmem_ctx of this PE, 0: none */
+  uint64_t regions;          /* struct shmem_region[SHMEM_REGION_MAX] */
+  int32_t id;                /* this context's handle */
+  int32_t team;              /* team whose numbers its calls take */
+  int32_t world_team;        /* team that SHMEM_TEAM_WORLD means in a kernel that attached it */
+  uint32_t options;          /* SHMEM_CTX_* options */
+  uint32_t n_contexts;       /* contexts of this PE */
+  uint32_t n_regions;        /* entries of `regions` to look at */
+  uint8_t reserved[80];
 };
 
 /* The sync area: symmetric, inside the heap, zeroed at init: a line a core and PE for shmem_sync_pe, then the memory of each team. Line

@@ -20,11 +20,11 @@
  *
  * ADDRESSES. A symmetric address is the address of the object in the caller's own heap (heap base + offset), as the host passes it to the
  * kernel. A PE's copy lies at the same offset of its heap. n counts elements, *mem routines count bytes. Every call checks in every build
- * that all bytes lie in the heap.
+ * that all bytes lie in the heap, or in a window.
  *
  * ENGINES. mapped: MTE copies and uncached scalar accesses through the peer's mapped heap. roce: work requests to the NIC. The default is
- * mapped where the peer is mapped. With roce, both sides of a transfer must lie in the heap (the registered region) or in UB; mapped takes
- * any GM address as the local side.
+ * mapped where the peer is mapped. With roce, the local side of a transfer lies in the heap, in a registered buffer, a window, or UB; mapped
+ * takes any GM address.
  *
  * COMPLETION has three levels, each over every engine that the core used:
  *   flush   local memory of earlier transfers may be changed           shmem_flush; on return of a blocking put
@@ -41,7 +41,8 @@
  * that a blocking get brought to UB may be used by every pipe.
  *
  * BATCHES. nbi calls to a PE by roce are staged, up to 32 a queue pair, and rung together: by a full batch, a blocking call, fence,
- * quiet, a wait, or shmem_commit. min(8, n_pes) queue pairs are staged at once, so calls that take turns between that many PEs still batch.
+ * quiet, a wait, or shmem_commit. min(8, n_pes x contexts) queue pairs are staged at once, so calls that take turns between that many
+ * PEs still batch.
  *
  * UB AND EVENTS. By default the library uses the top SHMEM_UB_DEFAULT bytes of UB and event ids 4 and 5 of every pair of pipes;
  * shmem_options names others. Every flag is paired when the guard ends. Two copy tiles and the staging sets (2 KiB a queue pair) share the range.
@@ -102,7 +103,7 @@ class shmem_guard {
 };
 
 /* Takes the context for this core; the first call of every kernel on every communicating core. Keep the guard to the end.
- * Errors: SHMEM_E_ABI (not recorded: shmem_error() tells), _CORE (more cores than the host made), _BUSY (another kernel holds it),
+ * What is no context of this header's version traps. Errors: SHMEM_E_CORE (more cores than the host made), _BUSY (another kernel holds it),
  * _SPACE (UB range), _USAGE (engine, event ids). An error that the host has not taken yet stays. */
 __aicore__ inline shmem_guard shmem_attach(GM_ADDR ctx, const shmem_options& options = shmem_options());
 
@@ -122,13 +123,13 @@ __aicore__ inline uint32_t shmem_set_engine(uint32_t engine);
 /* --- Remote memory access (OpenSHMEM 1.6, Remote Memory Access Routines) ------------------------------------------------------- */
 
 /* n elements from src to dst on pe. Returns when src may be changed. n = 0 does nothing. Transfers above the NIC's limit are split.
- * Errors: SHMEM_E_SOURCE (roce, src outside the heap). */
+ * Errors: SHMEM_E_SOURCE (roce, src in no registered memory). */
 template <typename T>
 __aicore__ inline void shmem_put(__gm__ T* dst, const __gm__ T* src, uint64_t n, int pe);
 /* The same; src may be changed after flush or quiet. */
 template <typename T>
 __aicore__ inline void shmem_put_nbi(__gm__ T* dst, const __gm__ T* src, uint64_t n, int pe);
-/* n elements from src on pe to dst. Returns when they are there. Errors: SHMEM_E_SOURCE (roce, dst outside the heap). */
+/* n elements from src on pe to dst. Returns when they are there. Errors: SHMEM_E_SOURCE (roce, dst in no registered memory). */
 template <typename T>
 __aicore__ inline void shmem_get(__gm__ T* dst, const __gm__ T* src, uint64_t n, int pe);
 /* The same; dst is there after quiet, or after shmem_wait on its ticket. */
@@ -172,6 +173,32 @@ template <typename T>
 __aicore__ inline void shmem_p(__gm__ T* dst, T value, int pe);
 template <typename T>
 __aicore__ inline T shmem_g(const __gm__ T* src, int pe);
+
+/* From UB and to UB. Strides count in UB as they do in GM. Blocks that begin at multiples of 32 bytes of UB are copies of their own; all others go
+ * element by element, as p and g do, so elements are at most 8 bytes there (SHMEM_E_USAGE). */
+template <typename T>
+__aicore__ inline void shmem_ibput(__gm__ T* dst, const AscendC::LocalTensor<T>& src, int64_t dst_stride, int64_t src_stride, uint64_t block,
+                                   uint64_t n, int pe);
+template <typename T>
+__aicore__ inline void shmem_ibget(const AscendC::LocalTensor<T>& dst, const __gm__ T* src, int64_t dst_stride, int64_t src_stride,
+                                   uint64_t block, uint64_t n, int pe);
+template <typename T>
+__aicore__ inline void shmem_iput(__gm__ T* dst, const AscendC::LocalTensor<T>& src, int64_t dst_stride, int64_t src_stride, uint64_t n,
+                                  int pe);
+template <typename T>
+__aicore__ inline void shmem_iget(const AscendC::LocalTensor<T>& dst, const __gm__ T* src, int64_t dst_stride, int64_t src_stride,
+                                  uint64_t n, int pe);
+
+/* --- Memory outside the heap (ours) ---------------------------------------------------------------------------------------------- */
+
+/* Buffers that the host registered (World::register_buffer) are sources and destinations of this PE's own transfers by either engine.
+ * A window (World::open_window) is memory that every PE registered, with one size: it is addressed like the heap, and every call takes the
+ * address in the caller's own part as symmetric. Bounds are those of the window. shmem_window gives that address for a byte offset; the calls
+ * below take (window, offset in bytes). T is given: shmem_window_put<float>(window, offset, src, n, pe). Errors: SHMEM_E_WINDOW.
+ *   shmem_window_put, put_nbi, put_signal, put_signal_nbi   (window, offset, src, n, ...)     src, dst: GM, or LocalTensor
+ *   shmem_window_get, get_nbi                               (dst, window, offset, n, pe) */
+typedef int32_t shmem_window_t;
+__aicore__ inline __gm__ void* shmem_window(shmem_window_t window, uint64_t offset);
 
 /* --- Signals (OpenSHMEM 1.6, Signaling Operations) ------------------------------------------------------------------------------ */
 
@@ -287,7 +314,8 @@ __aicore__ inline void shmem_commit();
  * the first alone. Valid until the guard ends. */
 struct shmem_ticket {
   uint64_t index; /* request counter of the queue pair; 0: none used */
-  int pe;
+  int pe;         /* of the job */
+  int32_t ctx;    /* the context's handle */
 };
 /* Everything requested toward pe so far. */
 __aicore__ inline shmem_ticket shmem_last(int pe);
@@ -306,7 +334,8 @@ __aicore__ inline void shmem_sync_all();
 /* This core meets the same core of one other PE. Completes nothing: quiet before it where that matters. */
 __aicore__ inline void shmem_sync_pe(int pe);
 
-/* Teams, their barrier and sync, and the collectives that move or reduce data are in shmem_collectives.h, which this file includes. */
+/* Contexts: every call here that takes a PE, with a context of the kernel's choice, in shmem_contexts.h.
+ * Teams, their barrier and sync, and the collectives that move or reduce data are in shmem_collectives.h, which this file includes. */
 
 /* --- Typed names ---------------------------------------------------------------------------------------------------------------------
  * shmem_TYPE_put, get, put_nbi, get_nbi, put_signal, put_signal_nbi,
@@ -318,8 +347,11 @@ __aicore__ inline void shmem_sync_pe(int pe);
  * They forward to the templates above; impl/typed.h makes them. */
 
 #include "shmem_collectives.h"
+#include "shmem_contexts.h"
 
 #include "impl/attach.h"
 #include "impl/typed.h"
+#include "impl/contexts.h"
+#include "impl/window.h"
 
 #endif

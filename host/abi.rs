@@ -29,6 +29,7 @@ plain!(
     shmem_error,
     shmem_abort,
     shmem_team,
+    shmem_region,
     shmem_ctx
 );
 
@@ -85,7 +86,9 @@ mod tests {
         assert_eq!(offset_of!(shmem_team, reserved) + 16, 64);
         assert_eq!(offset_of!(shmem_team, epoch), 64);
         assert_eq!(offset_of!(shmem_team, reserved2) + 48, 128);
-        assert_eq!(offset_of!(shmem_ctx, reserved) + 120, 256);
+        assert_eq!(size_of::<shmem_region>(), 64);
+        assert_eq!(offset_of!(shmem_region, reserved) + 28, 64);
+        assert_eq!(offset_of!(shmem_ctx, reserved) + 80, 256);
     }
 
     #[test]
@@ -133,6 +136,66 @@ mod tests {
         assert_eq!(offset_of!(shmem_core, polls), 104);
         assert_eq!(offset_of!(shmem_core, roce_bytes), 112);
         assert_eq!(offset_of!(shmem_core, mapped_bytes), 120);
+        assert_eq!(offset_of!(shmem_error, code), 0);
+        assert_eq!(offset_of!(shmem_error, pe), 4);
+        assert_eq!(offset_of!(shmem_error, qpn), 8);
+        assert_eq!(offset_of!(shmem_error, syndrome), 12);
+        assert_eq!(offset_of!(shmem_error, op), 16);
+        assert_eq!(offset_of!(shmem_error, core), 20);
+        assert_eq!(offset_of!(shmem_error, tick), 24);
+        assert_eq!(offset_of!(shmem_error, detail0), 32);
+        assert_eq!(offset_of!(shmem_error, detail1), 40);
+        assert_eq!(offset_of!(shmem_abort, pe), 4);
+        assert_eq!(offset_of!(shmem_peer, mapped), 8);
+        assert_eq!(offset_of!(shmem_peer, base), 16);
+        assert_eq!(offset_of!(shmem_peer, rkey), 24);
+        assert_eq!(offset_of!(shmem_peer, engines), 28);
+    }
+
+    #[test]
+    fn contexts_teams_and_regions_lie_where_the_device_asserts_them() {
+        assert_eq!(offset_of!(shmem_ctx, my_pe), 8);
+        assert_eq!(offset_of!(shmem_ctx, n_pes), 12);
+        assert_eq!(offset_of!(shmem_ctx, heap_base), 16);
+        assert_eq!(offset_of!(shmem_ctx, heap_size), 24);
+        assert_eq!(offset_of!(shmem_ctx, peers), 32);
+        assert_eq!(offset_of!(shmem_ctx, qps), 40);
+        assert_eq!(offset_of!(shmem_ctx, cores), 48);
+        assert_eq!(offset_of!(shmem_ctx, errors), 56);
+        assert_eq!(offset_of!(shmem_ctx, abort), 64);
+        assert_eq!(offset_of!(shmem_ctx, sync_offset), 72);
+        assert_eq!(offset_of!(shmem_ctx, timeout_ticks), 80);
+        assert_eq!(offset_of!(shmem_ctx, ticks_per_second), 88);
+        assert_eq!(offset_of!(shmem_ctx, max_message), 96);
+        assert_eq!(offset_of!(shmem_ctx, n_cores), 104);
+        assert_eq!(offset_of!(shmem_ctx, atomic_domain), 108);
+        assert_eq!(offset_of!(shmem_ctx, default_engine), 112);
+        assert_eq!(offset_of!(shmem_ctx, flags), 116);
+        assert_eq!(offset_of!(shmem_ctx, heap_lkey), 120);
+        assert_eq!(offset_of!(shmem_ctx, teams), 128);
+        assert_eq!(offset_of!(shmem_ctx, contexts), 136);
+        assert_eq!(offset_of!(shmem_ctx, regions), 144);
+        assert_eq!(offset_of!(shmem_ctx, id), 152);
+        assert_eq!(offset_of!(shmem_ctx, team), 156);
+        assert_eq!(offset_of!(shmem_ctx, world_team), 160);
+        assert_eq!(offset_of!(shmem_ctx, options), 164);
+        assert_eq!(offset_of!(shmem_ctx, n_contexts), 168);
+        assert_eq!(offset_of!(shmem_ctx, n_regions), 172);
+        assert_eq!(offset_of!(shmem_region, base), 8);
+        assert_eq!(offset_of!(shmem_region, bytes), 16);
+        assert_eq!(offset_of!(shmem_region, peers), 24);
+        assert_eq!(offset_of!(shmem_region, lkey), 32);
+        assert_eq!(offset_of!(shmem_team, magic), 0);
+        assert_eq!(offset_of!(shmem_team, version), 4);
+        assert_eq!(offset_of!(shmem_team, size), 6);
+        assert_eq!(offset_of!(shmem_team, my_pe), 8);
+        assert_eq!(offset_of!(shmem_team, n_pes), 12);
+        assert_eq!(offset_of!(shmem_team, members), 16);
+        assert_eq!(offset_of!(shmem_team, numbers), 24);
+        assert_eq!(offset_of!(shmem_team, rounds), 32);
+        assert_eq!(offset_of!(shmem_team, counts), 40);
+        assert_eq!(offset_of!(shmem_team, epoch), 64);
+        assert_eq!(offset_of!(shmem_team, exchanges), 72);
     }
 
     #[test]

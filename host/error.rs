@@ -5,8 +5,10 @@
 
 use crate::bootstrap::{IdentityError, StoreError};
 use crate::config::ConfigError;
+use crate::context::ContextError;
 use crate::faults::DeviceError;
 use crate::heap::HeapError;
+use crate::register::RegisterError;
 use crate::runtime::{AclError, RuntimeError};
 use crate::teams::TeamError;
 use crate::transport::TransportError;
@@ -36,6 +38,12 @@ pub enum Error {
     /// Making or asking a team.
     #[error(transparent)]
     Team(#[from] TeamError),
+    /// Making or using a context.
+    #[error(transparent)]
+    Context(#[from] ContextError),
+    /// Registering a buffer, or making a window.
+    #[error(transparent)]
+    Register(#[from] RegisterError),
     /// A call of the vendor's runtime.
     #[error("{doing}: {source}")]
     Acl {
@@ -170,14 +178,14 @@ fn also(record: &Option<Box<DeviceError>>) -> String {
     }
 }
 
-/// The one cause of a trap that the device library has.
+/// The causes of a trap that the device library has.
 fn trapped(source: &AclError) -> &'static str {
     use npushmem_ffi::acl::{
         ACL_ERROR_RT_AICORE_TRAP_EXCEPTION, ACL_ERROR_RT_VECTOR_CORE_TRAP_EXCEPTION,
     };
     match source.code {
         ACL_ERROR_RT_AICORE_TRAP_EXCEPTION | ACL_ERROR_RT_VECTOR_CORE_TRAP_EXCEPTION => {
-            "; a shmem call before shmem_attach traps: attach first, on every core that communicates"
+            "; a shmem call before shmem_attach traps (attach first, on every core that communicates), and so does shmem_attach of what is no context of this version (is the first argument Args::ctx(), and was the kernel compiled against this npushmem's device/ headers?)"
         }
         _ => "",
     }

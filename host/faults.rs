@@ -99,6 +99,10 @@ numbered! {
         Space = abi::SHMEM_E_SPACE,
         /// A team that this PE is not in.
         Team = abi::SHMEM_E_TEAM,
+        /// A context that this PE does not have.
+        Context = abi::SHMEM_E_CONTEXT,
+        /// A window that this PE does not have.
+        Window = abi::SHMEM_E_WINDOW,
     }
 }
 
@@ -147,6 +151,8 @@ numbered! {
         Reduce = abi::SHMEM_OP_REDUCE,
         /// shmem_sum_inscan, shmem_sum_exscan.
         Scan = abi::SHMEM_OP_SCAN,
+        /// A call's context.
+        Context = abi::SHMEM_OP_CONTEXT,
     }
 }
 
@@ -175,25 +181,20 @@ impl Operation {
             Operation::Alltoall => "alltoall",
             Operation::Reduce => "reduce",
             Operation::Scan => "scan",
+            Operation::Context => "a call by a context",
             Operation::Unknown(_) => "an unknown operation",
         }
     }
 }
 
-/// What a wait waited for: `detail0` of a timeout (device/impl/wait.h).
-const WAIT_COMPLETION: u64 = 1;
-const WAIT_VALUE: u64 = 2;
-const WAIT_CORE: u64 = 3;
-const WAIT_PE: u64 = 4;
-const WAIT_ATOMIC: u64 = 5;
-
+/// What a wait waited for (device/abi.h, shmem_awaited).
 fn waited_for([what, which]: [u64; 2]) -> String {
-    match what {
-        WAIT_COMPLETION => format!("the completion of request {which}"),
-        WAIT_VALUE => format!("the word at {which:#x}"),
-        WAIT_CORE => format!("core {which} of this PE"),
-        WAIT_PE => format!("the other PE's arrival (epoch {which})"),
-        WAIT_ATOMIC => format!("an atomic on {which:#x} that others keep changing"),
+    match u32::try_from(what).unwrap_or(0) {
+        abi::SHMEM_WAIT_COMPLETION => format!("the completion of request {which}"),
+        abi::SHMEM_WAIT_VALUE => format!("the word at {which:#x}"),
+        abi::SHMEM_WAIT_CORE => format!("core {which} of this PE"),
+        abi::SHMEM_WAIT_PE => format!("the other PE's arrival (epoch {which})"),
+        abi::SHMEM_WAIT_ATOMIC => format!("an atomic on {which:#x} that others keep changing"),
         _ => format!("({what}, {which})"),
     }
 }
@@ -228,15 +229,21 @@ impl DeviceError {
         let [a, b] = self.detail;
         match self.code {
             Code::Abi => "the context is not of the layout that the kernel was compiled for".into(),
+            Code::Core if self.operation == Operation::Context => {
+                format!("core {a} used a context that has queue pairs for {b} comm cores")
+            }
             Code::Core => format!("core {a} called shmem_attach, but queue pairs exist for {b} comm cores"),
             Code::Pe => format!("PE {} is outside the job", self.target.map_or(a as i64, i64::from)),
+            Code::Bounds if (1..=u64::from(abi::SHMEM_REGION_MAX)).contains(&(a >> 56)) => {
+                format!("{b} bytes at offset {:#x} leave window {}", a & ((1 << 56) - 1), (a >> 56) - 1)
+            }
             Code::Bounds => format!("{b} bytes at heap offset {a:#x} leave the symmetric heap"),
             Code::Source => {
                 let (what, does) = match self.operation {
                     Operation::Get => ("destination", "write"),
                     _ => ("source", "read"),
                 };
-                format!("the local {what} {a:#x} ({b} bytes) is neither in the symmetric heap nor in UB, so the NIC may not {does} it")
+                format!("the local {what} {a:#x} ({b} bytes) is neither in the symmetric heap nor in a registered buffer nor in UB, so the NIC may not {does} it")
             }
             Code::Align => format!("address {a:#x} is not aligned to {b} bytes"),
             Code::Unreachable => "no engine that the kernel may use reaches the PE".into(),
@@ -248,12 +255,14 @@ impl DeviceError {
             Code::Abort => format!("the host ended the wait for {}", waited_for(self.detail)),
             Code::Atomics => "the NIC refuses atomics".into(),
             Code::Broken => format!("queue pair {:#x} is in error since an earlier failure", self.qpn),
-            Code::Busy => "another kernel owns the context, or one was stopped in the middle".into(),
+            Code::Busy => format!("another kernel owns the context (handle {b}), or one was stopped in the middle"),
             Code::Usage => format!("the arguments contradict the call's contract ({a}, {b})"),
             Code::Space if self.operation == Operation::Attach => {
                 format!("the UB range given to shmem_attach (offset {a}, {b} bytes) is too small or misaligned")
             }
             Code::Space => format!("the UB scratch given to the call has {a} bytes a half; it needs at least {b} bytes in all"),
+            Code::Window => format!("this PE has no window with the handle {}", a as i64),
+            Code::Context => format!("this PE has no context with the handle {}", a as i64),
             Code::Team => format!("this PE is in no team with the handle {}", a as i64),
             Code::Unknown(code) => format!("error code {code}, which this version does not know"),
         }
@@ -266,7 +275,7 @@ impl DeviceError {
             Code::Core => "enable_device with as many cores as communicate, or launch fewer blocks",
             Code::Pe => "PE numbers run from 0 to shmem_n_pes() - 1",
             Code::Bounds => "pass addresses of World::alloc on this PE, and check the element count",
-            Code::Source => "copy to the symmetric heap or to UB first",
+            Code::Source => "register the buffer (World::register_buffer), or copy to the symmetric heap or to UB first",
             Code::Align => "atomics, p, g and signals need natural alignment",
             Code::Unreachable => "allow the other engine (NPUSHMEM_ENGINE=auto), or NPUSHMEM_MAPPED=auto",
             Code::Completion => match Status::from_code(self.syndrome & 0xff) {
@@ -282,6 +291,8 @@ impl DeviceError {
             Code::Busy => "synchronize() before the next launch; recover() on all PEs after a kernel was stopped",
             Code::Usage => "see the call's comment in device/shmem.h",
             Code::Space => "give at least the default UB range, or none; 32-byte aligned",
+            Code::Window => "pass Window::id() of a window that is open",
+            Code::Context => "pass Context::id() of a context of this PE that still lives",
             Code::Team => "pass Team::id() of a team of this PE that still lives",
             Code::Unknown(_) => "use kernels and library of one version",
         }
@@ -368,7 +379,7 @@ mod tests {
                 assert!(!text.contains("unknown"), "{text}");
             }
         }
-        assert_eq!(Operation::ALL.len() as u32, abi::SHMEM_OP_SCAN + 1);
+        assert_eq!(Operation::ALL.len() as u32, abi::SHMEM_OP_CONTEXT + 1);
     }
 
     #[test]

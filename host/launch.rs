@@ -99,6 +99,8 @@ pub struct Args {
     bytes: Vec<u8>,
     /// Where the context's address goes, known at the launch.
     contexts: Vec<usize>,
+    /// Handles of other contexts that the kernel uses.
+    claims: Vec<u32>,
 }
 
 impl Args {
@@ -158,6 +160,17 @@ impl Args {
     /// Whether there is no argument yet.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
+    }
+
+    /// The kernel uses this context beside the one that it attaches.
+    pub(crate) fn claim(mut self, context: u32) -> Args {
+        self.claims.push(context);
+        self
+    }
+
+    /// Handles of the contexts that the kernel uses beside the one that it attaches.
+    pub(crate) fn claims(&self) -> &[u32] {
+        &self.claims
     }
 
     /// Whether the kernel gets the device context.

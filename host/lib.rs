@@ -24,32 +24,38 @@
 pub mod abi;
 pub mod bootstrap;
 pub mod config;
+mod context;
 mod error;
 pub mod faults;
 mod heap;
 mod launch;
 mod memory;
 mod object;
+mod register;
 mod run;
 mod runtime;
 #[doc(hidden)]
 pub mod shm;
+mod stream;
 mod sym;
 mod teams;
 mod transport;
 mod world;
 
 pub use config::Config;
+pub use context::{Context, ContextError, ContextOptions};
 pub use error::Error;
 pub use faults::DeviceError;
 pub use heap::HeapError;
 pub use launch::{Args, Function, Module};
 pub use object::{kernels, KernelObject, Target};
-pub use runtime::owners::Event;
+pub use register::{RegisterError, RegisteredBuffer, Window};
+pub use runtime::owners::{DeviceBuffer, Event};
 pub use runtime::{
     check_runtime, describe_runtime, AclError, BlockCounters, Kind, LaunchCounters,
     RuntimeDescription, RuntimeError, Series,
 };
+pub use stream::{OnStream, Stream};
 pub use sym::SymBuf;
 pub use teams::{Team, TeamError};
 pub use transport::{HccpError, TransportError};

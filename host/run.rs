@@ -2,10 +2,12 @@
 //!
 //! What it is not: it sets nothing up (transport/) and holds no policy on blocks. Called by world.rs, one call at a time.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::abi;
+use crate::abi::{self, shmem_error};
 use crate::bootstrap::{Bootstrap, Death};
 use crate::config::Config;
 use crate::error::Error;
@@ -35,6 +37,60 @@ pub(crate) struct Runner {
     needs_recover: Option<String>,
     lost: bool,
     last: Option<DeviceError>,
+    claims: Arc<Claims>,
+    /// Distinguishes streams in `claims`.
+    number: u64,
+}
+
+/// Which contexts kernels on a stream use beside the stream's own: one stream has a context at a time, until it was synchronized.
+#[derive(Default)]
+pub(crate) struct Claims(Mutex<BTreeMap<u32, (u64, String)>>);
+
+impl Claims {
+    /// Takes these contexts for a kernel of stream `who`.
+    fn take(&self, who: u64, contexts: &[u32], kernel: &str) -> Result<(), Error> {
+        let mut held = self.lock();
+        for context in contexts {
+            if let Some((_, running)) = held.get(context).filter(|(other, _)| *other != who) {
+                return Err(Error::ContextBusy {
+                    running: running.clone(),
+                });
+            }
+        }
+        for context in contexts {
+            held.insert(*context, (who, kernel.to_string()));
+        }
+        Ok(())
+    }
+
+    /// Gives all contexts of stream `who` back.
+    fn release(&self, who: u64) {
+        self.lock().retain(|_, (holder, _)| *holder != who);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u32, (u64, String)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+static NEXT_RUNNER: AtomicU64 = AtomicU64::new(1);
+
+/// What a context says of its kernels, and how they are told to stop.
+pub(crate) trait Reports {
+    /// Ends every bounded wait of this PE's kernels.
+    fn abort(&self, code: u32, pe: i32) -> Result<(), Error>;
+    /// The error records of the context; zeroed when there is one.
+    fn take_errors(&self) -> Result<Vec<shmem_error>, Error>;
+}
+
+impl Reports for Transport {
+    fn abort(&self, code: u32, pe: i32) -> Result<(), Error> {
+        Transport::abort(self, code, pe)
+    }
+
+    fn take_errors(&self) -> Result<Vec<shmem_error>, Error> {
+        self.errors_of(0)
+    }
 }
 
 /// How a wait ended.
@@ -58,6 +114,11 @@ impl Outcome {
 
 impl Runner {
     pub(crate) fn new(device: &Device) -> Result<Runner, Error> {
+        Runner::beside(device, &Arc::default())
+    }
+
+    /// On a stream of its own, beside those that share `claims`.
+    pub(crate) fn beside(device: &Device, claims: &Arc<Claims>) -> Result<Runner, Error> {
         let stream = Stream::new(device).map_err(Error::acl("making a stream"))?;
         Ok(Runner {
             stream,
@@ -69,7 +130,14 @@ impl Runner {
             needs_recover: None,
             lost: false,
             last: None,
+            claims: claims.clone(),
+            number: NEXT_RUNNER.fetch_add(1, Ordering::Relaxed),
         })
+    }
+
+    /// Who has which context, of all streams.
+    pub(crate) fn claims(&self) -> &Arc<Claims> {
+        &self.claims
     }
 
     /// Puts a kernel into the stream.
@@ -91,6 +159,8 @@ impl Runner {
         {
             return Err(Error::NeedsRecover(reason.clone()));
         }
+        self.claims
+            .take(self.number, args.claims(), &function.name)?;
         let mut packed = args.packed(context);
         function
             .loaded
@@ -117,7 +187,7 @@ impl Runner {
     pub(crate) fn wait(
         &mut self,
         bootstrap: &Bootstrap,
-        transport: Option<&Transport>,
+        reports: Option<&dyn Reports>,
         config: &Config,
     ) -> Result<(), Error> {
         let pe = bootstrap.identity().pe;
@@ -151,8 +221,8 @@ impl Runner {
                         abi::SHMEM_E_ABORT
                     };
                     let dead = death.as_ref().and_then(|d| d.pe).map_or(-1, |pe| pe as i32);
-                    if let Some(transport) = transport {
-                        transport.abort(code, dead)?;
+                    if let Some(reports) = reports {
+                        reports.abort(code, dead)?;
                     }
                 }
             } else if aborted.is_some_and(|at| at.elapsed() >= GRACE) {
@@ -180,8 +250,9 @@ impl Runner {
         let kernel = self.kernel();
         self.names.clear();
         self.loaded.clear();
-        let records = match transport {
-            Some(transport) => transport.take_errors()?,
+        self.claims.release(self.number);
+        let records = match reports {
+            Some(reports) => reports.take_errors()?,
             None => Vec::new(),
         };
         let mut record = DeviceError::earliest(pe, &records).map(Box::new);

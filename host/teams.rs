@@ -239,7 +239,7 @@ impl World {
     }
 
     /// The parent's members meet: the bits that all of them have in `bits`, and how many have another `digest` than this PE.
-    fn agree(&self, parent: &Team, bits: u64, digest: u64) -> Result<(u64, u64), Error> {
+    pub(crate) fn agree(&self, parent: &Team, bits: u64, digest: u64) -> Result<(u64, u64), Error> {
         let args = Args::new().ctx().i32(parent.id()).u64(bits).u64(digest);
         let words = self.run_own("shmem_agree", 1, args)?;
         Ok((words[0], words[1]))

@@ -18,7 +18,7 @@ use crate::heap::{Heap, HeapError};
 use crate::launch::{Args, Function, Module};
 use crate::memory;
 use crate::object::{KernelObject, Target};
-use crate::run::Runner;
+use crate::run::{Claims, Runner};
 use crate::runtime::owners::{Device, Event};
 use crate::runtime::{self, Kind, LaunchCounters, LaunchMode, RuntimeError, Series};
 use crate::sym::SymBuf;
@@ -512,7 +512,11 @@ impl World {
         let Inner {
             runner, transport, ..
         } = &mut *inner;
-        let result = runner.wait(&self.bootstrap, transport.as_ref(), &self.config);
+        let result = runner.wait(
+            &self.bootstrap,
+            transport.as_ref().map(|t| t as _),
+            &self.config,
+        );
         drop(inner);
         tell_diagnostics(self.device.api().kind());
         result
@@ -529,10 +533,13 @@ impl World {
         let Some(transport) = &inner.transport else {
             return Ok(());
         };
-        if inner.runner.failure().is_some() || !transport.left_open()? {
+        if inner.runner.failure().is_some() {
             return Ok(());
         }
-        let (cores, context) = (transport.cores(), transport.context());
+        let open = transport.left_open()?;
+        if open.is_empty() {
+            return Ok(());
+        }
         if inner.quiet.is_none() {
             inner.quiet = Some(
                 self.load(&crate::kernels::PROBE)?
@@ -545,14 +552,15 @@ impl World {
             quiet,
         } = &mut *inner;
         let Some(quiet) = quiet else { return Ok(()) };
-        runner.launch(
-            quiet,
-            cores,
-            &Args::new().ctx(),
-            context,
-            self.launch_mode(cores),
-        )?;
-        runner.wait(&self.bootstrap, transport.as_ref(), &self.config)
+        for (context, cores) in open {
+            let mode = self.launch_mode(cores);
+            runner.launch(quiet, cores, &Args::new().ctx(), context, mode)?;
+        }
+        runner.wait(
+            &self.bootstrap,
+            transport.as_ref().map(|t| t as _),
+            &self.config,
+        )
     }
 
     /// A point in the stream of kernels whose time is taken: after what was launched so far. See [`Event::since`].
@@ -581,7 +589,7 @@ impl World {
         let Some(transport) = transport else {
             return Err(Error::NotEnabled("recover()"));
         };
-        if let Err(error) = runner.wait(&self.bootstrap, Some(transport), &self.config) {
+        if let Err(error) = runner.wait(&self.bootstrap, Some(&*transport), &self.config) {
             tracing::debug!("recover() drops an error: {error}");
         }
         runner.renew(&self.device)?;
@@ -708,7 +716,7 @@ impl World {
     }
 
     /// Blocks that fit on the device start together, because they may wait for one another.
-    fn launch_mode(&self, blocks: u32) -> LaunchMode {
+    pub(crate) fn launch_mode(&self, blocks: u32) -> LaunchMode {
         LaunchMode {
             together: blocks <= self.vector_cores,
             limit_seconds: self.config.kernel_limit(),
@@ -742,6 +750,16 @@ impl World {
         Ok(words)
     }
 
+    /// Who has which context.
+    pub(crate) fn claims(&self) -> Arc<Claims> {
+        self.lock().runner.claims().clone()
+    }
+
+    /// What waiting for kernels of another stream needs.
+    pub(crate) fn surroundings(&self) -> (&Arc<Device>, &Bootstrap, &Config) {
+        (&self.device, &self.bootstrap, &self.config)
+    }
+
     fn site(&self) -> Site<'_> {
         Site {
             device: &self.device,
@@ -753,7 +771,7 @@ impl World {
         }
     }
 
-    fn bind(&self) -> Result<(), Error> {
+    pub(crate) fn bind(&self) -> Result<(), Error> {
         self.device
             .bind()
             .map_err(Error::acl("making the device current in this thread"))

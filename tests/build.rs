@@ -5,6 +5,7 @@ fn main() -> anyhow::Result<()> {
         .source("kernels/host.cpp")
         .source("kernels/selftest.cpp")
         .source("kernels/breadth.cpp")
+        .source("kernels/contexts.cpp")
         .source("kernels/reports.cpp")
         .source("kernels/sequence.cpp")
         .source("kernels/teams.cpp")

@@ -87,13 +87,13 @@ __aicore__ inline bool aim(state& s, uint64_t symmetric, uint32_t size, int pe, 
     return t.pair != nullptr;
   }
 #if __NPU_ARCH__ == 3510
-  const peer* entry = find_peer(s, pe);
+  const peer* entry = find_peer(s, pe, t.offset);
   if (entry == nullptr) return false;
   if (entry->mapped == 0) {
     fail(s, SHMEM_E_UNREACHABLE, pe, SHMEM_ENGINE_MAPPED, entry->engines);
     return false;
   }
-  t.address = entry->mapped + t.offset;
+  t.address = mapped_at(entry, t.offset);
   return before_mapped(s, pe);
 #else
   fail(s, SHMEM_E_ATOMICS, pe, t.offset, s.domain);
@@ -235,10 +235,11 @@ __aicore__ inline void atomic_nbi(__gm__ T* into, const __gm__ T* dst, amo what,
   if (!enter(s, SHMEM_OP_ATOMIC) || !check_align(s, address_of(into), sizeof(T), s.my_pe)) return;
   if (!aim(s, address_of(dst), sizeof(T), pe, t)) return;
   bool one = t.pair != nullptr && t.size == 8 && (what == AMO_ADD || what == AMO_COMPARE_SWAP);
-  if (one && registered(s, address_of(into), t.size)) {
+  uint32_t key;
+  if (one && local_key(s, address_of(into), t.size, key)) {
     uint32_t opcode = what == AMO_ADD ? OPCODE_FETCH_ADD : OPCODE_COMPARE_SWAP;
     if (!reserve(s, *t.pair)) return;
-    stage_atomic_to(s, *t.pair, opcode, t.offset, bit_cast<bits>(value), what == AMO_ADD ? 0 : bit_cast<bits>(compare), s.heap_key,
+    stage_atomic_to(s, *t.pair, opcode, t.offset, bit_cast<bits>(value), what == AMO_ADD ? 0 : bit_cast<bits>(compare), key,
                     address_of(into));
     return;
   }

@@ -1,8 +1,8 @@
 /* Taking a context and giving it back: reads the host's structures once, lays out the UB range, claims the core's counters. The guard's
  * destructor rings what is staged and saves what must outlive the kernel. Called by the kernel only.
  *
- * UB range, in this order: two copy tiles (the rest of the range, halved, multiples of 512 bytes), then min(8, n_pes) staging sets of
- * 32 work requests (2 KiB each). 40 KiB give tiles of 18 KiB for 2 PEs, 16 KiB for 4, 12 KiB for 8 and more.
+ * UB range, in this order: two copy tiles (the rest of the range, halved, multiples of 512 bytes), then min(8, n_pes x contexts) staging
+ * sets of 32 work requests (2 KiB each). 40 KiB give tiles of 18 KiB for 2 PEs, 16 KiB for 4, 12 KiB for 8 and more.
  */
 #ifndef SHMEM_IMPL_ATTACH_H
 #define SHMEM_IMPL_ATTACH_H
@@ -15,9 +15,12 @@
 namespace shmem_impl {
 
 /* Tiles and staging sets in the UB range. False when the range does not hold them. */
-__aicore__ inline bool lay_out(state& s, uint32_t offset, uint32_t bytes) {
+__aicore__ inline bool lay_out(state& s, uint32_t offset, uint32_t bytes, uint32_t n_contexts) {
   if (offset % UB_ALIGN != 0 || offset > UB_SIZE || bytes > UB_SIZE - offset) return false;
-  uint32_t sets = uint32_t(s.n_pes) < MAX_QUEUES ? uint32_t(s.n_pes) : MAX_QUEUES;
+  uint32_t least = uint32_t(s.n_pes) < MAX_QUEUES ? uint32_t(s.n_pes) : MAX_QUEUES;
+  uint64_t pairs = uint64_t(s.n_pes) * n_contexts;
+  uint32_t sets = pairs < MAX_QUEUES ? uint32_t(pairs) : MAX_QUEUES;
+  if (bytes < sets * STAGE_BYTES + 2 * TILE_MIN) sets = least; /* the contexts take turns */
   uint32_t staging = sets * STAGE_BYTES;
   if (bytes < staging + 2 * TILE_MIN) return false;
   s.tile_bytes = (bytes - staging) / 2 / TILE_ALIGN * TILE_ALIGN;
@@ -33,33 +36,9 @@ __aicore__ inline bool lay_out(state& s, uint32_t offset, uint32_t bytes) {
   return true;
 }
 
-__aicore__ inline void load_counters(state& s) {
-  s.count.data_requests = load<uint64_t>(s.core_line + SHMEM_OFFSET(shmem_core, data_requests));
-  s.count.sync_requests = load<uint64_t>(s.core_line + SHMEM_OFFSET(shmem_core, sync_requests));
-  s.count.sq_doorbells = load<uint64_t>(s.core_line + SHMEM_OFFSET(shmem_core, sq_doorbells));
-  s.count.cq_doorbells = load<uint64_t>(s.core_line + SHMEM_OFFSET(shmem_core, cq_doorbells));
-  s.count.ring_copies = load<uint64_t>(s.core_line + SHMEM_OFFSET(shmem_core, ring_copies));
-  s.count.polls = load<uint64_t>(s.core_line + SHMEM_OFFSET(shmem_core, polls));
-  s.count.roce_bytes = load<uint64_t>(s.core_line + SHMEM_OFFSET(shmem_core, roce_bytes));
-  s.count.mapped_bytes = load<uint64_t>(s.core_line + SHMEM_OFFSET(shmem_core, mapped_bytes));
-}
-
-__aicore__ inline void save_counters(const state& s) {
-  store<uint64_t>(s.core_line + SHMEM_OFFSET(shmem_core, data_requests), s.count.data_requests);
-  store<uint64_t>(s.core_line + SHMEM_OFFSET(shmem_core, sync_requests), s.count.sync_requests);
-  store<uint64_t>(s.core_line + SHMEM_OFFSET(shmem_core, sq_doorbells), s.count.sq_doorbells);
-  store<uint64_t>(s.core_line + SHMEM_OFFSET(shmem_core, cq_doorbells), s.count.cq_doorbells);
-  store<uint64_t>(s.core_line + SHMEM_OFFSET(shmem_core, ring_copies), s.count.ring_copies);
-  store<uint64_t>(s.core_line + SHMEM_OFFSET(shmem_core, polls), s.count.polls);
-  store<uint64_t>(s.core_line + SHMEM_OFFSET(shmem_core, roce_bytes), s.count.roce_bytes);
-  store<uint64_t>(s.core_line + SHMEM_OFFSET(shmem_core, mapped_bytes), s.count.mapped_bytes);
-}
-
 /* The fields of the context that calls need. False when it is not this header's context. */
 __aicore__ inline bool load_context(state& s, uint64_t ctx) {
-  if (load<uint32_t>(ctx + SHMEM_OFFSET(shmem_ctx, magic)) != SHMEM_ABI_MAGIC) return false;
-  if (load<uint16_t>(ctx + SHMEM_OFFSET(shmem_ctx, version)) != SHMEM_ABI_VERSION) return false;
-  if (load<uint16_t>(ctx + SHMEM_OFFSET(shmem_ctx, size)) != sizeof(struct shmem_ctx)) return false;
+  if (ctx == 0 || !is_context(ctx)) return false;
   s.my_pe = load<int32_t>(ctx + SHMEM_OFFSET(shmem_ctx, my_pe));
   s.n_pes = load<int32_t>(ctx + SHMEM_OFFSET(shmem_ctx, n_pes));
   s.heap_base = load<uint64_t>(ctx + SHMEM_OFFSET(shmem_ctx, heap_base));
@@ -68,11 +47,14 @@ __aicore__ inline bool load_context(state& s, uint64_t ctx) {
   s.abort_line = load<uint64_t>(ctx + SHMEM_OFFSET(shmem_ctx, abort));
   s.sync_offset = load<uint64_t>(ctx + SHMEM_OFFSET(shmem_ctx, sync_offset));
   s.teams = load<uint64_t>(ctx + SHMEM_OFFSET(shmem_ctx, teams));
+  s.contexts_table = load<uint64_t>(ctx + SHMEM_OFFSET(shmem_ctx, contexts));
+  s.regions_table = load<uint64_t>(ctx + SHMEM_OFFSET(shmem_ctx, regions));
+  s.n_regions = load<uint32_t>(ctx + SHMEM_OFFSET(shmem_ctx, n_regions));
+  s.world_team = load<int32_t>(ctx + SHMEM_OFFSET(shmem_ctx, world_team));
   s.timeout_ticks = load<uint64_t>(ctx + SHMEM_OFFSET(shmem_ctx, timeout_ticks));
   s.max_message = load<uint64_t>(ctx + SHMEM_OFFSET(shmem_ctx, max_message));
   if (s.max_message == 0 || s.max_message > MESSAGE_LIMIT) s.max_message = MESSAGE_LIMIT;
   s.domain = load<uint32_t>(ctx + SHMEM_OFFSET(shmem_ctx, atomic_domain));
-  s.default_engine = load<uint32_t>(ctx + SHMEM_OFFSET(shmem_ctx, default_engine));
   s.flags = load<uint32_t>(ctx + SHMEM_OFFSET(shmem_ctx, flags));
   s.heap_key = load<uint32_t>(ctx + SHMEM_OFFSET(shmem_ctx, heap_lkey));
   uint32_t n_cores = load<uint32_t>(ctx + SHMEM_OFFSET(shmem_ctx, n_cores));
@@ -87,10 +69,7 @@ __aicore__ inline bool load_context(state& s, uint64_t ctx) {
     fail(s, SHMEM_E_CORE, s.my_pe, s.core, n_cores);
     return true;
   }
-  s.core_line = s.core_lines + uint64_t(s.core) * sizeof(struct shmem_core);
   s.error_line = s.error_lines + uint64_t(s.core) * sizeof(struct shmem_error);
-  s.qps = load<uint64_t>(ctx + SHMEM_OFFSET(shmem_ctx, qps)) +
-          uint64_t(s.core) * uint64_t(s.n_pes) * sizeof(struct shmem_qp);
   return true;
 }
 
@@ -101,7 +80,6 @@ __aicore__ inline void attach(GM_ADDR ctx, const shmem_options& options) {
   s.op = SHMEM_OP_ATTACH;
   s.sync = 0;
   s.error_line = 0;
-  s.core_line = 0;
   s.core = uint32_t(AscendC::GetBlockIdx());
   s.turn = 0;
   s.tile_busy[0] = 0;
@@ -111,36 +89,33 @@ __aicore__ inline void attach(GM_ADDR ctx, const shmem_options& options) {
   s.queues[0].line = 0;
   s.clock = 0;
   s.last_team.id = SHMEM_TEAM_INVALID;
-  s.left_fenced = 0;
-  s.next_left = 0;
-  s.fences = 0;
+  s.last_region.index = -1;
+  for (uint32_t i = 0; i < SHMEM_CTX_MAX; ++i) s.contexts[i].line = 0;
+  s.own = &s.contexts[0];
+  s.ctx = s.own;
   s.calls = 0;
   s.asked = 0;
   s.asked_since = 0;
-  s.engine = options.engine;
   s.event0 = options.event0;
   s.event1 = options.event1;
   for (uint32_t i = 0; i < PEER_CACHE; ++i) s.peer_cache[i].pe = -1;
   if (!load_context(s, reinterpret_cast<uint64_t>(ctx))) {
-    s.error = SHMEM_E_ABI; /* there is no record to write it to that could be trusted */
+    /* There is no record to write it to that could be trusted. */
+    s.error = SHMEM_E_ABI;
+    AscendC::Trap();
     return;
   }
   if (s.error != SHMEM_OK) return;
-  uint64_t core_line = s.core_line;
-  if (load<uint64_t>(core_line + SHMEM_OFFSET(shmem_core, owner)) != 0) {
-    s.core_line = 0; /* it is the other kernel's */
-    fail(s, SHMEM_E_BUSY, s.my_pe, s.core);
+  int32_t id = load<int32_t>(reinterpret_cast<uint64_t>(ctx) + SHMEM_OFFSET(shmem_ctx, id));
+  if (id < 0 || id >= int32_t(SHMEM_CTX_MAX)) {
+    fail(s, SHMEM_E_ABI, s.my_pe, uint64_t(int64_t(id)));
     return;
   }
-  store<uint64_t>(core_line + SHMEM_OFFSET(shmem_core, owner), 1);
-  load_counters(s);
+  s.own = &s.contexts[id];
+  s.ctx = s.own;
+  if (!open_context(s, *s.own, reinterpret_cast<uint64_t>(ctx))) return;
+  s.own->engine = options.engine;
   s.epoch = load<uint64_t>(core_word(s, 0, SHMEM_OFFSET(shmem_core, released)));
-  s.left_open = load<uint64_t>(core_line + SHMEM_OFFSET(shmem_core, left_open)) != 0 ? 1 : 0;
-  if (s.left_open != 0) {
-    /* Whether the earlier kernel ended with a fence is not known; taking it for granted costs one wait at most. */
-    s.left_fenced = 1;
-    s.fences = 1;
-  }
   /* An error that the host has not taken yet stays the core's error. */
   s.error = load<uint32_t>(s.error_line + SHMEM_OFFSET(shmem_error, code));
   uint32_t engine = options.engine;
@@ -150,7 +125,8 @@ __aicore__ inline void attach(GM_ADDR ctx, const shmem_options& options) {
     s.event0 = shmem_options().event0; /* for the guard's last drain */
     s.event1 = shmem_options().event1;
   }
-  if (!lay_out(s, options.ub_offset, options.ub_bytes)) fail(s, SHMEM_E_SPACE, s.my_pe, options.ub_offset, options.ub_bytes);
+  uint32_t n_contexts = load<uint32_t>(reinterpret_cast<uint64_t>(ctx) + SHMEM_OFFSET(shmem_ctx, n_contexts));
+  if (!lay_out(s, options.ub_offset, options.ub_bytes, n_contexts > 0 ? n_contexts : 1)) fail(s, SHMEM_E_SPACE, s.my_pe, options.ub_offset, options.ub_bytes);
   if (s.error == SHMEM_OK) claim_ub(options.ub_offset, options.ub_bytes, s.event0, s.event1);
 }
 
@@ -158,15 +134,13 @@ __aicore__ inline void detach() {
   state& s = block_state;
   if (s.attached != ATTACHED) return;
   s.op = SHMEM_OP_DETACH;
-  if (s.core_line != 0) {
+  if (s.own->line != 0) {
     retire_tiles(s);
     copies_out_done(s.event0);
     for (uint32_t i = 0; i < s.n_queues; ++i) evict_queue(s, s.queues[i]);
-    save_counters(s);
-    store<uint64_t>(s.core_line + SHMEM_OFFSET(shmem_core, left_open), s.left_open);
-    stores_done();
-    store<uint64_t>(s.core_line + SHMEM_OFFSET(shmem_core, owner), 0);
-    stores_done();
+    for (uint32_t i = 0; i < SHMEM_CTX_MAX; ++i) {
+      if (s.contexts[i].line != 0) close_context(s.contexts[i]);
+    }
   }
   release_ub();
   s.attached = 0;
@@ -186,13 +160,13 @@ __aicore__ inline uint32_t shmem_error() { return shmem_impl::block_state.error;
 
 __aicore__ inline uint32_t shmem_set_engine(uint32_t engine) {
   shmem_impl::state& s = shmem_impl::block_state;
-  uint32_t before = s.engine;
+  uint32_t before = s.ctx->engine;
   if (!shmem_impl::enter(s, SHMEM_OP_ATTACH)) return before;
   if (engine > SHMEM_ENGINE_ROCE) {
     shmem_impl::fail(s, SHMEM_E_USAGE, s.my_pe, engine);
     return before;
   }
-  s.engine = engine;
+  s.ctx->engine = engine;
   return before;
 }
 
@@ -200,11 +174,15 @@ __aicore__ inline __gm__ void* shmem_ptr(const __gm__ void* sym, int pe) {
   shmem_impl::state& s = shmem_impl::block_state;
   __gm__ void* none = nullptr;
   if (!shmem_impl::enter(s, SHMEM_OP_NONE) || pe < 0 || pe >= s.n_pes) return none;
-  uint64_t offset = reinterpret_cast<uint64_t>(sym) - s.heap_base;
-  if (offset >= s.heap_size) return none;
-  const shmem_impl::peer* entry = shmem_impl::find_peer(s, pe);
+  uint64_t place = reinterpret_cast<uint64_t>(sym) - s.heap_base;
+  if (place >= s.heap_size) {
+    const shmem_impl::region* r = shmem_impl::find_region(s, reinterpret_cast<uint64_t>(sym));
+    if (r == nullptr || r->peers == 0) return none;
+    place = (uint64_t(r->index + 1) << shmem_impl::SPACE_SHIFT) | (reinterpret_cast<uint64_t>(sym) - r->base);
+  }
+  const shmem_impl::peer* entry = shmem_impl::find_peer(s, pe, place);
   if (entry == nullptr || entry->mapped == 0) return none;
-  return reinterpret_cast<__gm__ void*>(entry->mapped + offset);
+  return reinterpret_cast<__gm__ void*>(shmem_impl::mapped_at(entry, place));
 }
 
 #endif

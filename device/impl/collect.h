@@ -82,7 +82,12 @@ __aicore__ inline void shmem_sync_pe(int pe) {
   if (!shmem_impl::enter(s, SHMEM_OP_SYNC_PE) || !shmem_impl::check_pe(s, pe)) return;
   shmem_impl::commit_all(s);
   if (pe == s.my_pe) return;
-  uint64_t count = s.qps + uint64_t(pe) * sizeof(struct shmem_qp) + SHMEM_OFFSET(shmem_qp, sync_epoch);
+  if (s.own->id != SHMEM_CTX_DEFAULT) {
+    /* The two cores' line counts for one pair of kernels, those of the default context. */
+    shmem_impl::fail(s, SHMEM_E_USAGE, pe, uint64_t(int64_t(s.own->id)));
+    return;
+  }
+  uint64_t count = s.ctx->qps + uint64_t(pe) * sizeof(struct shmem_qp) + SHMEM_OFFSET(shmem_qp, sync_epoch);
   uint64_t epoch = shmem_impl::load<uint64_t>(count) + 1;
   if (!shmem_impl::send_word(s, pe, s.sync_offset + SHMEM_SYNC_PAIR_OFFSET(s.core, s.my_pe, s.n_pes), epoch)) return;
   uint64_t mine = s.heap_base + s.sync_offset + SHMEM_SYNC_PAIR_OFFSET(s.core, pe, s.n_pes);

@@ -16,7 +16,7 @@ namespace shmem_impl {
 /* Copies `bytes` from one GM address to another, any alignment. On return all copies are issued; copies_in_done says when the source
  * may change, copies_out_done when the target has it. */
 __aicore__ inline void copy_gm(state& s, uint64_t to, uint64_t from, uint64_t bytes) {
-  s.count.mapped_bytes += bytes;
+  s.ctx->count.mapped_bytes += bytes;
   while (bytes > 0) {
     uint32_t part = bytes < s.tile_bytes ? uint32_t(bytes) : s.tile_bytes;
     uint32_t turn = s.turn;
@@ -45,7 +45,7 @@ __aicore__ inline void retire_tiles(state& s) {
 
 /* UB to GM. The caller has made the UB data ready for MTE3, as for DataCopy. */
 __aicore__ inline void copy_ub_to_gm(state& s, uint64_t to, const AscendC::LocalTensor<uint8_t>& from, uint64_t bytes) {
-  s.count.mapped_bytes += bytes;
+  s.ctx->count.mapped_bytes += bytes;
   uint32_t at = 0;
   while (bytes > 0) {
     uint32_t part = bytes < COPY_PAD_MAX ? uint32_t(bytes) : COPY_PAD_MAX;
@@ -58,7 +58,7 @@ __aicore__ inline void copy_ub_to_gm(state& s, uint64_t to, const AscendC::Local
 
 /* GM to UB. */
 __aicore__ inline void copy_gm_to_ub(state& s, const AscendC::LocalTensor<uint8_t>& to, uint64_t from, uint64_t bytes) {
-  s.count.mapped_bytes += bytes;
+  s.ctx->count.mapped_bytes += bytes;
   uint32_t at = 0;
   while (bytes > 0) {
     uint32_t part = bytes < COPY_PAD_MAX ? uint32_t(bytes) : COPY_PAD_MAX;

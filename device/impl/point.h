@@ -95,18 +95,26 @@ struct route {
 
 /* Checks, chooses the route, and makes its engine the one of the put that follows. The signal's carrier is the context's engine for SET
  * and the atomic domain for ADD. `can_roce`: a queue pair can carry the data (it lies in the heap or in UB). */
-__aicore__ inline bool begin_signal(state& s, uint64_t signal, int op, int pe, bool can_roce, route& r) {
+__aicore__ inline bool begin_signal(state& s, uint64_t signal, int op, int pe, uint64_t data, uint64_t bytes, bool can_roce, route& r) {
   const peer* entry;
-  if (!check_signal(s, signal, op, pe)) return false;
-  r.outer = s.engine;
-  r.engine = choose_engine(s, pe, entry);
+  uint64_t place;
+  if (!check_signal(s, signal, op, pe) || !check_range(s, signal, sizeof(uint64_t), pe, place)) return false;
+  r.outer = s.ctx->engine;
+  r.engine = choose_engine(s, pe, place, entry);
   if (r.engine == 0) return false;
   uint32_t carrier = r.engine;
   if (op == SHMEM_SIGNAL_ADD) carrier = s.domain == SHMEM_DOMAIN_NIC ? SHMEM_ENGINE_ROCE : SHMEM_ENGINE_MAPPED;
   if (carrier == SHMEM_ENGINE_ROCE && can_roce) r.engine = SHMEM_ENGINE_ROCE;
   if (carrier == SHMEM_ENGINE_MAPPED && entry->mapped != 0) r.engine = SHMEM_ENGINE_MAPPED;
+  if (bytes > 0 && r.engine == SHMEM_ENGINE_MAPPED) {
+    /* Data in a window that is not mapped, with a signal that is. */
+    if (!check_range(s, data, bytes, pe, place)) return false;
+    entry = find_peer(s, pe, place);
+    if (entry == nullptr) return false;
+    if (entry->mapped == 0 && r.outer != SHMEM_ENGINE_MAPPED) r.engine = SHMEM_ENGINE_ROCE;
+  }
   r.confirm = r.engine == SHMEM_ENGINE_MAPPED || r.engine != carrier;
-  s.engine = r.engine;
+  s.ctx->engine = r.engine;
   return true;
 }
 
@@ -115,15 +123,15 @@ __aicore__ inline void end_signal(state& s, uint64_t signal, uint64_t value, int
   if (s.error == SHMEM_OK) {
     if (r.engine == SHMEM_ENGINE_MAPPED) {
       drain_mapped(s); /* the source is reusable then, too */
-      s.engine = r.outer;
+      s.ctx->engine = r.outer;
       send_signal(s, signal, value, op, pe);
     } else {
       queue* q = queue_toward(s, pe);
       if (q != nullptr && r.confirm) {
         if (confirm(s, *q)) send_signal(s, signal, value, op, pe);
       } else if (q != nullptr) {
-        uint64_t offset = signal - s.heap_base;
-        uint64_t line;
+        uint64_t offset, line;
+        check_range(s, signal, sizeof(uint64_t), pe, offset);
         s.sync = 1;
         bool staged = op == SHMEM_SIGNAL_ADD ? stage_atomic(s, *q, OPCODE_FETCH_ADD, offset, value, 0, line)
                                              : stage_value(s, *q, offset, value, sizeof(uint64_t));
@@ -132,7 +140,7 @@ __aicore__ inline void end_signal(state& s, uint64_t signal, uint64_t value, int
       }
     }
   }
-  s.engine = r.outer;
+  s.ctx->engine = r.outer;
 }
 
 __aicore__ inline void put_signal_elements(__gm__ void* dst, const __gm__ void* src, uint64_t n, uint32_t size, __gm__ uint64_t* sig,
@@ -141,8 +149,9 @@ __aicore__ inline void put_signal_elements(__gm__ void* dst, const __gm__ void* 
   uint64_t bytes;
   route r;
   if (!enter(s, SHMEM_OP_PUT_SIGNAL) || !check_count(s, n, size, address_of(dst), pe, bytes)) return;
-  bool can_roce = bytes == 0 || registered(s, address_of(src), bytes);
-  if (!begin_signal(s, address_of(sig), op, pe, can_roce, r)) return;
+  uint32_t key;
+  bool can_roce = bytes == 0 || local_key(s, address_of(src), bytes, key);
+  if (!begin_signal(s, address_of(sig), op, pe, address_of(dst), bytes, can_roce, r)) return;
   put_bytes(s, address_of(dst), address_of(src), bytes, pe, false);
   end_signal(s, address_of(sig), value, op, pe, r, blocking, false);
 }
@@ -154,7 +163,7 @@ __aicore__ inline void put_signal(__gm__ T* dst, const AscendC::LocalTensor<T>& 
   uint64_t bytes;
   route r;
   if (!enter(s, SHMEM_OP_PUT_SIGNAL) || !check_count(s, n, sizeof(T), address_of(dst), pe, bytes)) return;
-  if (!begin_signal(s, address_of(sig), op, pe, true, r)) return;
+  if (!begin_signal(s, address_of(sig), op, pe, address_of(dst), bytes, true, r)) return;
   put_ub(s, address_of(dst), src.template ReinterpretCast<uint8_t>(), bytes, pe, false);
   end_signal(s, address_of(sig), value, op, pe, r, blocking, true);
 }

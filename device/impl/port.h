@@ -134,8 +134,10 @@ __aicore__ inline void vector_done(int32_t event) {
   AscendC::WaitFlag<AscendC::HardEvent::V_S>(event);
 }
 
-/* Copies issued from here on come after the core's own accesses to UB. */
+/* Copies and vector instructions issued from here on come after the core's own accesses to UB. */
 __aicore__ inline void scalar_done(int32_t event) {
+  AscendC::SetFlag<AscendC::HardEvent::S_V>(event);
+  AscendC::WaitFlag<AscendC::HardEvent::S_V>(event);
   AscendC::SetFlag<AscendC::HardEvent::S_MTE3>(event);
   AscendC::WaitFlag<AscendC::HardEvent::S_MTE3>(event);
   AscendC::SetFlag<AscendC::HardEvent::S_MTE2>(event);

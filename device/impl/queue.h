@@ -23,7 +23,7 @@ __aicore__ inline void tell_consumed(state& s, queue& q) {
   if (q.told == q.consumed) return;
   q.told = q.consumed;
   ring_doorbell(q.completion_doorbell, completion_doorbell(q.cqn, q.consumed));
-  s.count.cq_doorbells += 1;
+  q.ctx->count.cq_doorbells += 1;
 }
 
 /* Counters to the queue pair's own line, for the next kernel and the host. */
@@ -49,7 +49,7 @@ __aicore__ inline bool poll(state& s, queue& q) {
   uint32_t first = load<uint32_t>(entry);
   if (!cqe_valid(first, q.consumed, q.completion_depth)) return false;
   acquire_cqe();
-  s.count.polls += 1;
+  q.ctx->count.polls += 1;
   uint64_t done = ((cqe_wqe_index(first) - uint32_t(q.tail)) & (q.depth - 1)) + 1;
   uint64_t published = q.head - q.staged;
   q.consumed += 1;
@@ -87,20 +87,20 @@ __aicore__ inline void commit(state& s, queue& q) {
     uint32_t until_end = q.depth - next;
     uint32_t part = rest < until_end ? rest : until_end;
     copy_out(q.ring + uint64_t(next) * WQE_BYTES, bytes[WQE_BYTES], part * WQE_BYTES);
-    s.count.ring_copies += 1;
+    q.ctx->count.ring_copies += 1;
     if (part < rest) {
       copy_out(q.ring, bytes[(1 + part) * WQE_BYTES], (rest - part) * WQE_BYTES);
-      s.count.ring_copies += 1;
+      q.ctx->count.ring_copies += 1;
     }
   }
   gate_slot();
   copy_out(q.ring + uint64_t(slot) * WQE_BYTES, ub_tensor<uint8_t>(q.stage, STAGE_BYTES), WQE_BYTES);
-  s.count.ring_copies += 1;
+  q.ctx->count.ring_copies += 1;
   q.staged = 0;
   save_queue(q);
   before_doorbell(s.event0);
   ring_doorbell(q.ring_doorbell, send_doorbell(q.qpn, q.head, q.service_level));
-  s.count.sq_doorbells += 1;
+  q.ctx->count.sq_doorbells += 1;
 }
 
 /* Waits until all requests before `index` are complete; rings them first if need be. False after an error. */
@@ -142,16 +142,16 @@ __aicore__ inline void fill(state& s, queue& q, const wqe& request, uint32_t ope
   q.staged += 1;
   q.head += 1;
   if (s.sync != 0) {
-    s.count.sync_requests += 1;
+    q.ctx->count.sync_requests += 1;
   } else {
-    s.count.data_requests += 1;
+    q.ctx->count.data_requests += 1;
   }
   if (q.staged == BATCH) commit(s, q);
 }
 
 /* Makes `slot` hold the queue pair toward `pe`. False, and an error, when there is none that works. */
 __aicore__ inline bool load_queue(state& s, queue& q, int pe) {
-  uint64_t line = s.qps + uint64_t(pe) * sizeof(struct shmem_qp);
+  uint64_t line = s.ctx->qps + uint64_t(pe) * sizeof(struct shmem_qp);
   q.line = 0;
   if (load<uint32_t>(line + SHMEM_OFFSET(shmem_qp, magic)) != SHMEM_ABI_MAGIC ||
       load<uint16_t>(line + SHMEM_OFFSET(shmem_qp, version)) != SHMEM_ABI_VERSION ||
@@ -203,11 +203,12 @@ __aicore__ inline bool load_queue(state& s, queue& q, int pe) {
   q.bounce_head = load<uint64_t>(line + SHMEM_OFFSET(shmem_qp, bounce_head));
   q.open = load<uint32_t>(line + SHMEM_OFFSET(shmem_qp, open));
   q.staged = 0;
-  q.strong = (q.open & SHMEM_QP_OPEN_RESPONSE) != 0 && s.left_fenced != 0 ? 1 : 0;
-  q.fenced = s.left_fenced != 0 ? q.head : 0;
+  q.strong = (q.open & SHMEM_QP_OPEN_RESPONSE) != 0 && s.ctx->left_fenced != 0 ? 1 : 0;
+  q.fenced = s.ctx->left_fenced != 0 ? q.head : 0;
   q.bounce_last[0] = q.head;
   q.bounce_last[1] = q.head;
   q.pe = pe;
+  q.ctx = s.ctx;
   q.line = line;
   return true;
 }
@@ -218,21 +219,30 @@ __aicore__ inline void evict_queue(state& s, queue& q) {
   commit(s, q);
   save_queue(q);
   if (q.head != q.tail || q.open != 0) {
-    s.left_open = 1;
-    if (q.fenced > q.tail || q.strong != 0) s.left_fenced = 1;
+    q.ctx->left_open = 1;
+    if (q.fenced > q.tail || q.strong != 0) q.ctx->left_fenced = 1;
   }
   q.line = 0;
 }
 
-/* The queue pair of this core toward `pe`. nullptr after an error. */
+/* The queue pair of the call's context toward `pe`, if it is in the staging set. */
+__aicore__ inline queue* held_queue(state& s, int pe) {
+  for (uint32_t i = 0; i < s.n_queues; ++i) {
+    queue& q = s.queues[i];
+    if (q.line != 0 && q.pe == pe && q.ctx == s.ctx) return &q;
+  }
+  return nullptr;
+}
+
+/* The queue pair of the call's context toward `pe`. nullptr after an error. */
 __aicore__ inline queue* queue_toward(state& s, int pe) {
   queue* q = &s.queues[s.last_queue];
-  if (q->line != 0 && q->pe == pe) return q;
+  if (q->line != 0 && q->pe == pe && q->ctx == s.ctx) return q;
   s.clock += 1;
   uint32_t oldest = 0;
   for (uint32_t i = 0; i < s.n_queues; ++i) {
     q = &s.queues[i];
-    if (q->line != 0 && q->pe == pe) {
+    if (q->line != 0 && q->pe == pe && q->ctx == s.ctx) {
       q->used = s.clock;
       s.last_queue = i;
       return q;
@@ -247,47 +257,68 @@ __aicore__ inline queue* queue_toward(state& s, int pe) {
   return q;
 }
 
-/* Looks for a failed completion on one of the pairs that left the set with requests open, another one at each call. Consumes nothing: the
- * pair's counters stay in its line until it is loaded again. */
-__aicore__ inline bool heed_left(state& s) {
-  int pe = s.next_left;
-  s.next_left = pe + 1 < s.n_pes ? pe + 1 : 0;
-  for (uint32_t i = 0; i < s.n_queues; ++i) {
-    if (s.queues[i].line != 0 && s.queues[i].pe == pe) return true;
-  }
-  uint64_t line = s.qps + uint64_t(pe) * sizeof(struct shmem_qp);
-  uint64_t tail = load<uint64_t>(line + SHMEM_OFFSET(shmem_qp, tail));
-  if (load<uint32_t>(line + SHMEM_OFFSET(shmem_qp, usable)) == 0 || load<uint64_t>(line + SHMEM_OFFSET(shmem_qp, head)) == tail) return true;
-  uint64_t ring = load<uint64_t>(line + SHMEM_OFFSET(shmem_qp, cq_buf));
-  uint32_t depth = load<uint32_t>(line + SHMEM_OFFSET(shmem_qp, cq_depth));
-  uint32_t stride = load<uint32_t>(line + SHMEM_OFFSET(shmem_qp, cqe_size));
-  uint64_t n = load<uint64_t>(line + SHMEM_OFFSET(shmem_qp, cq_ci));
+/* Looks for a failed completion from number n on, and consumes nothing. */
+__aicore__ inline bool peek_failed(state& s, uint64_t line, int pe, uint64_t ring, uint32_t depth, uint32_t stride, uint64_t n) {
   for (uint32_t looks = 0; looks < depth; ++looks, ++n) {
     uint64_t entry = ring + (n & (depth - 1)) * stride;
     uint32_t first = load<uint32_t>(entry);
-    if (!cqe_valid(first, n, depth)) return true;
+    if (!cqe_valid(first, n, depth)) return false;
     acquire_cqe();
     if (cqe_status(first) == 0) continue;
     record_failed(s, line, pe, load<uint32_t>(line + SHMEM_OFFSET(shmem_qp, qpn)), cqe_wqe_index(first), entry, first);
-    return false;
+    return true;
+  }
+  return false;
+}
+
+/* Looks for a failed completion on one of the pairs that left the set with requests open, another one at each call. Consumes nothing: the
+ * pair's counters stay in its line until it is loaded again. */
+__aicore__ inline bool heed_left(state& s, context& ctx) {
+  int pe = ctx.next_left;
+  ctx.next_left = pe + 1 < s.n_pes ? pe + 1 : 0;
+  for (uint32_t i = 0; i < s.n_queues; ++i) {
+    if (s.queues[i].line != 0 && s.queues[i].pe == pe && s.queues[i].ctx == &ctx) return true;
+  }
+  uint64_t line = ctx.qps + uint64_t(pe) * sizeof(struct shmem_qp);
+  uint64_t tail = load<uint64_t>(line + SHMEM_OFFSET(shmem_qp, tail));
+  if (load<uint32_t>(line + SHMEM_OFFSET(shmem_qp, usable)) == 0 || load<uint64_t>(line + SHMEM_OFFSET(shmem_qp, head)) == tail) return true;
+  return !peek_failed(s, line, pe, load<uint64_t>(line + SHMEM_OFFSET(shmem_qp, cq_buf)),
+                      load<uint32_t>(line + SHMEM_OFFSET(shmem_qp, cq_depth)), load<uint32_t>(line + SHMEM_OFFSET(shmem_qp, cqe_size)),
+                      load<uint64_t>(line + SHMEM_OFFSET(shmem_qp, cq_ci)));
+}
+
+/* Consumes the completions of the call's context that are there, and looks at those of the others without consuming them: contexts do not
+ * do one another's work. */
+__aicore__ inline bool heed_completions(state& s) {
+  for (uint32_t i = 0; i < s.n_queues; ++i) {
+    queue& q = s.queues[i];
+    if (q.line == 0 || q.tail == q.head - q.staged) continue;
+    if (q.ctx != s.ctx) {
+      if (peek_failed(s, q.line, q.pe, q.completions, q.completion_depth, q.completion_stride, q.consumed)) return false;
+      continue;
+    }
+    while (q.tail < q.head - q.staged && poll(s, q)) {
+      if (s.error != SHMEM_OK) return false;
+    }
+  }
+  for (uint32_t i = 0; i < SHMEM_CTX_MAX; ++i) {
+    context& ctx = s.contexts[i];
+    if (ctx.line != 0 && ctx.left_open != 0 && !heed_left(s, ctx)) return false;
   }
   return true;
 }
 
-__aicore__ inline bool heed_completions(state& s) {
-  for (uint32_t i = 0; i < s.n_queues; ++i) {
-    queue& q = s.queues[i];
-    while (q.line != 0 && q.tail < q.head - q.staged && poll(s, q)) {
-      if (s.error != SHMEM_OK) return false;
-    }
-  }
-  return s.left_open == 0 || heed_left(s);
-}
-
-/* Rings what is staged, on every queue pair. */
+/* Rings what is staged, on every queue pair of every context. */
 __aicore__ inline void commit_all(state& s) {
   for (uint32_t i = 0; i < s.n_queues; ++i) {
     if (s.queues[i].line != 0) commit(s, s.queues[i]);
+  }
+}
+
+/* The same, for the call's context. */
+__aicore__ inline void commit_context(state& s) {
+  for (uint32_t i = 0; i < s.n_queues; ++i) {
+    if (s.queues[i].line != 0 && s.queues[i].ctx == s.ctx) commit(s, s.queues[i]);
   }
 }
 

@@ -8,17 +8,17 @@
 
 namespace shmem_impl {
 
-/* Whether the queue pair can read or write `bytes` at this local address itself. */
-__aicore__ inline bool check_source(state& s, uint64_t local, uint64_t bytes, int pe) {
-  if (registered(s, local, bytes)) return true;
+/* Whether the queue pair can read or write `bytes` at this local address itself, and by which key. */
+__aicore__ inline bool check_source(state& s, uint64_t local, uint64_t bytes, int pe, uint32_t& key) {
+  if (local_key(s, local, bytes, key)) return true;
   fail(s, SHMEM_E_SOURCE, pe, local, bytes);
   return false;
 }
 
-/* The common beginning of a transfer of `bytes` at `symmetric` on `pe`. 0 after an error. */
+/* The common beginning of a transfer of `bytes` at `symmetric` on `pe`: its place, and the engine. 0 after an error. */
 __aicore__ inline uint32_t begin_transfer(state& s, uint64_t symmetric, uint64_t bytes, int pe, uint64_t& offset, const peer*& entry) {
   if (!check_pe(s, pe) || !check_range(s, symmetric, bytes, pe, offset)) return 0;
-  return choose_engine(s, pe, entry);
+  return choose_engine(s, pe, offset, entry);
 }
 
 /* Loads 1, 2, 4 or 8 bytes, uncached. */
@@ -48,9 +48,10 @@ __aicore__ inline bool fits_inline(const state& s, uint64_t source, uint64_t byt
 
 /* GM to the peer. `blocking`: return when the source may be changed. Stages only, for roce; the caller rings. */
 __aicore__ inline bool put_roce(state& s, queue& q, uint64_t offset, uint64_t source, uint64_t bytes, bool blocking) {
-  if (!check_source(s, source, bytes, q.pe)) return false;
+  uint32_t key;
+  if (!check_source(s, source, bytes, q.pe, key)) return false;
   if (blocking && fits_inline(s, source, bytes)) return stage_value(s, q, offset, load_bits(source, uint32_t(bytes)), uint32_t(bytes));
-  return stage_transfer(s, q, OPCODE_WRITE, offset, s.heap_key, source, bytes);
+  return stage_transfer(s, q, OPCODE_WRITE, offset, key, source, bytes);
 }
 
 /* Rings the pair, and waits for the requests that still read the caller's memory. */
@@ -69,7 +70,7 @@ __aicore__ inline void put_bytes(state& s, uint64_t symmetric, uint64_t source, 
   if (engine == 0 || bytes == 0) return;
   if (engine == SHMEM_ENGINE_MAPPED) {
     if (!before_mapped(s, pe)) return;
-    copy_gm(s, entry->mapped + offset, source, bytes);
+    copy_gm(s, mapped_at(entry, offset), source, bytes);
     if (blocking) copies_in_done(s.event0);
     return;
   }
@@ -85,13 +86,14 @@ __aicore__ inline void get_bytes(state& s, uint64_t target, uint64_t symmetric, 
   if (engine == 0 || bytes == 0) return;
   if (engine == SHMEM_ENGINE_MAPPED) {
     if (!before_mapped(s, pe)) return;
-    copy_gm(s, target, entry->mapped + offset, bytes);
+    copy_gm(s, target, mapped_at(entry, offset), bytes);
     if (blocking) drain_mapped(s);
     return;
   }
-  if (!check_source(s, target, bytes, pe)) return;
+  uint32_t key;
+  if (!check_source(s, target, bytes, pe, key)) return;
   queue* q = queue_toward(s, pe);
-  if (q == nullptr || !stage_transfer(s, *q, OPCODE_READ, offset, s.heap_key, target, bytes)) return;
+  if (q == nullptr || !stage_transfer(s, *q, OPCODE_READ, offset, key, target, bytes)) return;
   if (blocking) poll_to(s, *q, q->head);
 }
 
@@ -103,7 +105,7 @@ __aicore__ inline void put_ub(state& s, uint64_t symmetric, const AscendC::Local
   if (engine == 0 || bytes == 0) return;
   if (engine == SHMEM_ENGINE_MAPPED) {
     if (!before_mapped(s, pe)) return;
-    copy_ub_to_gm(s, entry->mapped + offset, source, bytes);
+    copy_ub_to_gm(s, mapped_at(entry, offset), source, bytes);
     if (blocking) copies_out_done(s.event0);
     return;
   }
@@ -120,7 +122,7 @@ __aicore__ inline void get_ub(state& s, const AscendC::LocalTensor<uint8_t>& tar
   if (engine == 0 || bytes == 0) return;
   if (engine == SHMEM_ENGINE_MAPPED) {
     if (!before_mapped(s, pe)) return;
-    copy_gm_to_ub(s, target, entry->mapped + offset, bytes);
+    copy_gm_to_ub(s, target, mapped_at(entry, offset), bytes);
     if (blocking) copies_in_done(s.event0);
     return;
   }
@@ -135,8 +137,8 @@ __aicore__ inline void put_value(state& s, uint64_t symmetric, uint64_t bits, ui
   if (engine == 0 || !check_align(s, symmetric, size, pe)) return;
   if (engine == SHMEM_ENGINE_MAPPED) {
     if (!before_mapped(s, pe)) return;
-    store_bits(entry->mapped + offset, bits, size);
-    s.count.mapped_bytes += size;
+    store_bits(mapped_at(entry, offset), bits, size);
+    s.ctx->count.mapped_bytes += size;
     return;
   }
   queue* q = queue_toward(s, pe);
@@ -150,8 +152,8 @@ __aicore__ inline uint64_t get_value(state& s, uint64_t symmetric, uint32_t size
   if (engine == 0 || !check_align(s, symmetric, size, pe)) return 0;
   if (engine == SHMEM_ENGINE_MAPPED) {
     if (!before_mapped(s, pe)) return 0;
-    s.count.mapped_bytes += size;
-    uint64_t bits = load_bits(entry->mapped + offset, size);
+    s.ctx->count.mapped_bytes += size;
+    uint64_t bits = load_bits(mapped_at(entry, offset), size);
     acquire_flag();
     return bits;
   }

@@ -37,18 +37,34 @@ __aicore__ inline void bounce_taken(queue& q, uint64_t address) {
   q.bounce_last[which] = q.head;
 }
 
-/* Stages WRITE or READ requests for `bytes` between heap offset `offset` of the peer and a local registered address. */
-__aicore__ inline bool stage_transfer(state& s, queue& q, uint32_t opcode, uint64_t offset, uint32_t key, uint64_t local,
+/* Where a place of the peer is for its NIC. */
+struct remote {
+  uint64_t address;
+  uint32_t key;
+};
+__aicore__ inline bool remote_at(state& s, const queue& q, uint64_t place, remote& at) {
+  at = {q.remote_base + place, q.remote_key};
+  if (place <= OFFSET_MASK) return true;
+  const peer* entry = find_peer(s, q.pe, place);
+  if (entry == nullptr) return false;
+  at = {entry->base + (place & OFFSET_MASK), entry->key};
+  return true;
+}
+
+/* Stages WRITE or READ requests for `bytes` between a place of the peer and a local registered address. */
+__aicore__ inline bool stage_transfer(state& s, queue& q, uint32_t opcode, uint64_t place, uint32_t key, uint64_t local,
                                       uint64_t bytes) {
   uint32_t opens = opcode == OPCODE_READ ? SHMEM_QP_OPEN_RESPONSE : SHMEM_QP_OPEN_WRITE;
+  remote at;
+  if (!remote_at(s, q, place, at)) return false;
   wqe request;
   while (bytes > 0) {
     uint64_t part = bytes < s.max_message ? bytes : s.max_message;
     if (!reserve(s, q)) return false;
-    encode_transfer(request, opcode, uint32_t(part), q.remote_key, q.remote_base + offset, key, local);
+    encode_transfer(request, opcode, uint32_t(part), at.key, at.address, key, local);
     fill(s, q, request, opens);
-    s.count.roce_bytes += part;
-    offset += part;
+    q.ctx->count.roce_bytes += part;
+    at.address += part;
     local += part;
     bytes -= part;
   }
@@ -58,11 +74,12 @@ __aicore__ inline bool stage_transfer(state& s, queue& q, uint32_t opcode, uint6
 /* Stages a WRITE of the low `size` (1..8) bytes of `value`: inline where the queue pairs accept it, else through the bounce ring. */
 __aicore__ inline bool stage_value(state& s, queue& q, uint64_t offset, uint64_t value, uint32_t size) {
   if ((s.flags & SHMEM_CTX_INLINE) != 0) {
-    if (!reserve(s, q)) return false;
+    remote at;
+    if (!remote_at(s, q, offset, at) || !reserve(s, q)) return false;
     wqe request;
-    encode_inline_write(request, size, q.remote_key, q.remote_base + offset, value);
+    encode_inline_write(request, size, at.key, at.address, value);
     fill(s, q, request, SHMEM_QP_OPEN_WRITE);
-    s.count.roce_bytes += size;
+    q.ctx->count.roce_bytes += size;
     return true;
   }
   uint64_t piece = take_bounce(s, q, 8);
@@ -125,9 +142,11 @@ __aicore__ inline bool read_value(state& s, queue& q, uint64_t offset, uint32_t 
 __aicore__ inline void stage_atomic_to(state& s, queue& q, uint32_t opcode, uint64_t offset, uint64_t operand, uint64_t compare,
                                        uint32_t key, uint64_t local) {
   wqe request;
-  encode_atomic(request, opcode, q.remote_key, q.remote_base + offset, key, local, operand, compare);
+  remote at;
+  if (!remote_at(s, q, offset, at)) return;
+  encode_atomic(request, opcode, at.key, at.address, key, local, operand, compare);
   fill(s, q, request, SHMEM_QP_OPEN_RESPONSE | SHMEM_QP_OPEN_WRITE);
-  s.count.roce_bytes += 8;
+  q.ctx->count.roce_bytes += 8;
 }
 
 /* Stages a 64-bit atomic; `line` is where the old value will be. */
@@ -136,7 +155,7 @@ __aicore__ inline bool stage_atomic(state& s, queue& q, uint32_t opcode, uint64_
   if (!reserve(s, q)) return false;
   line = result_line(q);
   stage_atomic_to(s, q, opcode, offset, operand, compare, q.scratch_key, line);
-  return true;
+  return s.error == SHMEM_OK;
 }
 
 /* Everything requested on the queue pair so far is complete, and writes are visible at the peer. A completion is taken for visibility

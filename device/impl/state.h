@@ -21,9 +21,30 @@ constexpr uint32_t TILE_ALIGN = 512;              /* bytes; GM bursts of that si
 constexpr uint32_t TILE_MIN = 512;                /* bytes; smallest copy tile that shmem_attach accepts */
 constexpr uint64_t MESSAGE_LIMIT = 1ull << 31;    /* bytes a request; the format's own limit */
 
+/* What a core counted on a context: line 1 of shmem_core. */
+struct counters {
+  uint64_t data_requests, sync_requests, sq_doorbells, cq_doorbells, ring_copies, polls, roce_bytes, mapped_bytes;
+};
+
+/* A context as this core uses it. Those that a kernel names by handle are read at their first call and kept to the end. */
+struct context {
+  uint64_t line; /* GM address of its shmem_ctx; 0: not read yet */
+  uint64_t qps, core_line; /* its queue pairs and its lines of this core */
+  int32_t id;
+  uint32_t engine, default_engine, options; /* engine: what the kernel asks for, SHMEM_ENGINE_AUTO: the default */
+  uint64_t members; /* int32_t[n]: PE of the job by the number that calls give; 0: the job's own numbers */
+  int32_t n, team;
+  uint32_t left_open, left_fenced; /* requests of queue pairs that are not in `queues`: open; before a fence */
+  int32_t next_left;               /* PE whose queue pair, if it is none of `queues`, is looked at next (heed_left) */
+  uint32_t fences;                 /* 1: a fence passed over open requests of some queue pair */
+  uint32_t copies;                 /* 1: mapped accesses since the last quiet */
+  counters count;                  /* added up here, stored at the end */
+};
+
 /* A queue pair in use: its constants, its counters, its batch in UB. head counts staged requests too; published = head - staged. */
 struct queue {
   uint64_t line; /* GM address of its shmem_qp; 0: slot free */
+  context* ctx;  /* whose it is */
   int32_t pe;
   uint32_t stage; /* UB offset of its BATCH staging lines */
   uint32_t staged;
@@ -43,10 +64,22 @@ struct queue {
   uint32_t strong; /* 1: a fence passed over open responses, the next request carries SO */
 };
 
+/* How a space of a PE is reached. A space is the heap (0) or a window (index of its region + 1). */
 struct peer {
   int32_t pe; /* -1: entry empty */
-  uint32_t engines;
-  uint64_t mapped;
+  uint32_t space, engines, key;
+  uint64_t mapped, base;
+};
+
+/* A place in a PE's memory, as one word: the space in the high byte, the offset in it below. Offsets may be added to it. */
+constexpr uint32_t SPACE_SHIFT = 56;
+constexpr uint64_t OFFSET_MASK = (1ull << SPACE_SHIFT) - 1;
+
+/* Registered memory outside the heap. */
+struct region {
+  int32_t index; /* -1: none read yet */
+  uint64_t base, bytes, peers;
+  uint32_t key;
 };
 
 /* A team that this PE is in. */
@@ -61,9 +94,14 @@ struct state {
   uint64_t attached;
   int32_t my_pe, n_pes;
   uint32_t core, cores; /* this core; cores of the launch that may communicate */
-  uint64_t heap_base, heap_size, peers, qps, core_line, core_lines, error_line, error_lines, abort_line, sync_offset;
+  uint64_t heap_base, heap_size, peers, core_lines, error_line, error_lines, abort_line, sync_offset;
   uint64_t timeout_ticks, max_message;
-  uint32_t domain, default_engine, engine, flags, heap_key;
+  uint32_t domain, flags, heap_key;
+  context* ctx; /* of the call in progress */
+  context* own; /* the one that the kernel attached: SHMEM_CTX_DEFAULT */
+  int32_t world_team;
+  uint64_t contexts_table, regions_table;
+  uint32_t n_regions;
   uint32_t error; /* enum shmem_code; nothing is done once it is set */
   uint32_t op;    /* enum shmem_op: the call in progress */
   uint32_t sync;  /* 1: requests staged now are counted as synchronisation */
@@ -78,12 +116,10 @@ struct state {
   uint64_t asked_since; /* tick at which shmem_done began to say no; with `asked`, see asked_enough */
   uint32_t calls;       /* entered since the last look at the abort line */
   uint32_t asked;       /* times that shmem_done and shmem_test said no in a row */
-  uint32_t left_open, left_fenced; /* requests of queue pairs that are not in `queues`: open; before a fence */
-  int32_t next_left;               /* PE whose queue pair, if it is none of `queues`, is looked at next (heed_left) */
-  uint32_t fences;                 /* 1: a fence passed over open requests of some queue pair */
-  struct shmem_core count;         /* line 1 only: added up here, stored at the end */
+  region last_region; /* the region of the last address outside the heap */
   queue queues[MAX_QUEUES];
   peer peer_cache[PEER_CACHE];
+  context contexts[SHMEM_CTX_MAX];
 };
 
 SHMEM_BLOCK_LOCAL state block_state;
@@ -139,18 +175,44 @@ __aicore__ inline bool check_pe(state& s, int pe) {
   return false;
 }
 
-/* Offset in the heap of `bytes` bytes at a symmetric address; false, and an error, when they are not all in it. */
-__aicore__ inline bool check_range(state& s, uint64_t address, uint64_t bytes, int pe, uint64_t& offset) {
-  offset = address - s.heap_base; /* wraps for addresses below the heap, which makes it larger than any heap */
-  if (offset <= s.heap_size && bytes <= s.heap_size - offset) return true;
-  fail(s, SHMEM_E_BOUNDS, pe, offset, bytes);
+/* The registered region that holds an address outside the heap; nullptr when there is none. Looks at the host's table, the region of the last
+ * such address first. */
+__aicore__ inline const region* find_region(state& s, uint64_t address) {
+  region& r = s.last_region;
+  if (r.index >= 0 && address - r.base < r.bytes) return &r;
+  for (uint32_t i = 0; i < s.n_regions; ++i) {
+    uint64_t line = s.regions_table + uint64_t(i) * sizeof(struct shmem_region);
+    if (load<uint32_t>(line + SHMEM_OFFSET(shmem_region, magic)) != SHMEM_ABI_MAGIC) continue;
+    uint64_t base = load<uint64_t>(line + SHMEM_OFFSET(shmem_region, base));
+    uint64_t bytes = load<uint64_t>(line + SHMEM_OFFSET(shmem_region, bytes));
+    if (address - base >= bytes) continue;
+    r = {int32_t(i), base, bytes, load<uint64_t>(line + SHMEM_OFFSET(shmem_region, peers)),
+         load<uint32_t>(line + SHMEM_OFFSET(shmem_region, lkey))};
+    return &r;
+  }
+  return nullptr;
+}
+
+/* The place of `bytes` bytes at a symmetric address, in the heap or in a window; false, and an error, when they are not all in it. */
+__aicore__ inline bool check_range(state& s, uint64_t address, uint64_t bytes, int pe, uint64_t& place) {
+  place = address - s.heap_base; /* wraps for addresses below the heap, which makes it larger than any heap */
+  if (place <= s.heap_size && bytes <= s.heap_size - place) return true;
+  const region* r = place <= s.heap_size || s.n_regions == 0 ? nullptr : find_region(s, address);
+  if (r == nullptr && s.n_regions != 0 && bytes == 0) r = find_region(s, address - 1); /* nothing, at a window's end */
+  if (r == nullptr || r->peers == 0) {
+    fail(s, SHMEM_E_BOUNDS, pe, place, bytes);
+    return false;
+  }
+  place = (uint64_t(r->index + 1) << SPACE_SHIFT) | (address - r->base);
+  if (bytes <= r->bytes - (address - r->base)) return true;
+  fail(s, SHMEM_E_BOUNDS, pe, place, bytes);
   return false;
 }
 
-/* Bytes of n elements at a symmetric address; false, and an error, when that is more than any heap. */
+/* Bytes of n elements at a symmetric address; false, and an error, when that is more than can be counted. */
 __aicore__ inline bool check_count(state& s, uint64_t n, uint32_t size, uint64_t symmetric, int pe, uint64_t& bytes) {
   bytes = n * size;
-  if (n <= s.heap_size / size) return true;
+  if (n <= OFFSET_MASK / size) return true;
   uint64_t most = ~uint64_t(0);
   fail(s, SHMEM_E_BOUNDS, pe, symmetric - s.heap_base, n <= most / size ? bytes : most);
   return false;
@@ -162,10 +224,15 @@ __aicore__ inline bool check_align(state& s, uint64_t address, uint32_t size, in
   return false;
 }
 
-/* Whether `bytes` bytes at a local GM address lie in the heap, the only region registered with the NIC. */
-__aicore__ inline bool registered(const state& s, uint64_t address, uint64_t bytes) {
+/* Whether the NIC may use `bytes` bytes at a local GM address, and by which key: the heap's, or that of a region that the host registered. */
+__aicore__ inline bool local_key(state& s, uint64_t address, uint64_t bytes, uint32_t& key) {
   uint64_t offset = address - s.heap_base;
-  return offset <= s.heap_size && bytes <= s.heap_size - offset;
+  key = s.heap_key;
+  if (offset <= s.heap_size && bytes <= s.heap_size - offset) return true;
+  const region* r = s.n_regions == 0 ? nullptr : find_region(s, address);
+  if (r == nullptr || bytes > r->bytes - (address - r->base)) return false;
+  key = r->key;
+  return true;
 }
 
 template <typename T>
@@ -173,11 +240,18 @@ __aicore__ inline uint64_t address_of(const __gm__ T* pointer) {
   return reinterpret_cast<uint64_t>(pointer);
 }
 
-/* The peer's entry, read once and kept. nullptr, and an error, when the host's table does not look like this header's. */
-__aicore__ inline const peer* find_peer(state& s, int pe) {
-  peer& entry = s.peer_cache[uint32_t(pe) & (PEER_CACHE - 1)];
-  if (entry.pe == pe) return &entry;
-  uint64_t line = s.peers + uint64_t(pe) * sizeof(struct shmem_peer);
+/* How a place of a PE is reached, read once and kept. nullptr, and an error, when the host's table does not look like this header's. */
+__aicore__ inline const peer* find_peer(state& s, int pe, uint64_t place = 0) {
+  uint32_t space = uint32_t(place >> SPACE_SHIFT);
+  peer& entry = s.peer_cache[(uint32_t(pe) + space) & (PEER_CACHE - 1)];
+  if (entry.pe == pe && entry.space == space) return &entry;
+  uint64_t table = s.peers, own = s.heap_base;
+  if (space != 0) {
+    uint64_t line = s.regions_table + uint64_t(space - 1) * sizeof(struct shmem_region);
+    table = load<uint64_t>(line + SHMEM_OFFSET(shmem_region, peers));
+    own = load<uint64_t>(line + SHMEM_OFFSET(shmem_region, base));
+  }
+  uint64_t line = table + uint64_t(pe) * sizeof(struct shmem_peer);
   if (load<uint32_t>(line + SHMEM_OFFSET(shmem_peer, magic)) != SHMEM_ABI_MAGIC ||
       load<uint16_t>(line + SHMEM_OFFSET(shmem_peer, version)) != SHMEM_ABI_VERSION ||
       load<uint16_t>(line + SHMEM_OFFSET(shmem_peer, size)) != sizeof(struct shmem_peer)) {
@@ -185,21 +259,27 @@ __aicore__ inline const peer* find_peer(state& s, int pe) {
     return nullptr;
   }
   entry.pe = pe;
+  entry.space = space;
   entry.engines = load<uint32_t>(line + SHMEM_OFFSET(shmem_peer, engines));
+  entry.key = load<uint32_t>(line + SHMEM_OFFSET(shmem_peer, rkey));
   entry.mapped = load<uint64_t>(line + SHMEM_OFFSET(shmem_peer, mapped));
+  entry.base = load<uint64_t>(line + SHMEM_OFFSET(shmem_peer, base));
   if (pe == s.my_pe) {
-    entry.mapped = s.heap_base;
+    entry.mapped = own;
     entry.engines |= SHMEM_ENGINE_MAPPED;
   }
   if (entry.mapped == 0) entry.engines &= ~SHMEM_ENGINE_MAPPED;
   return &entry;
 }
 
-/* The engine toward a PE: the one that the context asks for, or mapped where it exists. 0, and an error, when none reaches it. */
-__aicore__ inline uint32_t choose_engine(state& s, int pe, const peer*& entry) {
-  entry = find_peer(s, pe);
+/* The mapped address of a place of the peer that find_peer gave for it. */
+__aicore__ inline uint64_t mapped_at(const peer* entry, uint64_t place) { return entry->mapped + (place & OFFSET_MASK); }
+
+/* The engine toward a place of a PE: the one that the context asks for, or mapped where it exists. 0, and an error, when none reaches it. */
+__aicore__ inline uint32_t choose_engine(state& s, int pe, uint64_t place, const peer*& entry) {
+  entry = find_peer(s, pe, place);
   if (entry == nullptr) return 0;
-  uint32_t asked = s.engine != SHMEM_ENGINE_AUTO ? s.engine : s.default_engine;
+  uint32_t asked = s.ctx->engine != SHMEM_ENGINE_AUTO ? s.ctx->engine : s.ctx->default_engine;
   uint32_t reach = asked == SHMEM_ENGINE_AUTO ? entry->engines : (entry->engines & asked);
   if (reach & SHMEM_ENGINE_MAPPED) return SHMEM_ENGINE_MAPPED;
   if (reach & SHMEM_ENGINE_ROCE) return SHMEM_ENGINE_ROCE;

@@ -23,6 +23,7 @@ __aicore__ inline bool has_team(const state& s, int32_t id) {
 
 /* The team's entry, read once and kept while calls use the same team. nullptr, and an error, when this PE has no such team. */
 __aicore__ inline const team* find_team(state& s, int32_t id) {
+  if (id == SHMEM_TEAM_WORLD) id = s.world_team; /* kernels on other streams meet by lines of their own */
   if (s.last_team.id == id) return &s.last_team;
   uint64_t line = s.teams + uint64_t(id) * sizeof(struct shmem_team);
   if (!has_team(s, id)) {

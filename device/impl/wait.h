@@ -4,16 +4,16 @@
 #ifndef SHMEM_IMPL_WAIT_H
 #define SHMEM_IMPL_WAIT_H
 
-#include "state.h"
+#include "context.h"
 
 namespace shmem_impl {
 
-/* What was waited for: detail0 of SHMEM_E_TIMEOUT. detail1 says which: a request index, an address, a core, an epoch. */
-constexpr uint64_t WAIT_COMPLETION = 1;
-constexpr uint64_t WAIT_VALUE = 2;
-constexpr uint64_t WAIT_CORE = 3;
-constexpr uint64_t WAIT_PE = 4;
-constexpr uint64_t WAIT_ATOMIC = 5;
+/* What is waited for, as errors tell it (abi.h). */
+constexpr uint64_t WAIT_COMPLETION = SHMEM_WAIT_COMPLETION;
+constexpr uint64_t WAIT_VALUE = SHMEM_WAIT_VALUE;
+constexpr uint64_t WAIT_CORE = SHMEM_WAIT_CORE;
+constexpr uint64_t WAIT_PE = SHMEM_WAIT_PE;
+constexpr uint64_t WAIT_ATOMIC = SHMEM_WAIT_ATOMIC;
 
 constexpr uint32_t LOOKS_PER_CHECK = 16; /* looks between two readings of the clock, the abort line and the own completions */
 

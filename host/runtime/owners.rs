@@ -4,12 +4,13 @@
 //! not: no policy. Used by heap/, transport/, launch.rs and world.rs.
 
 use std::cell::Cell;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 
 use npushmem_ffi::acl;
 
+pub use super::result::BUFFER_KEY_BYTES;
 use super::result::{AclError, Api, DeviceAddress, LaunchMode, FABRIC_HANDLE_SIZE};
 
 /// A device that this process uses, with the context that its threads need.
@@ -175,22 +176,34 @@ impl Drop for Event {
     }
 }
 
-/// Device memory from `aclrtMalloc`; not symmetric.
+/// Pages of device memory, bytes: what can be shared between processes is whole pages.
+const PAGE: u64 = 4096;
+/// Pages of blocks from this size on.
+const HUGE_PAGE: u64 = 2 << 20;
+
+/// Device memory from `aclrtMalloc`; not symmetric. Freed when dropped.
 pub struct DeviceBuffer {
     api: Arc<Api>,
     address: DeviceAddress,
     bytes: u64,
+    /// Whole pages.
+    allocated: u64,
 }
 
 impl DeviceBuffer {
     /// `aclrtMalloc` in huge pages where the block is large enough, then `aclrtMemset` to zero. At least one byte.
-    pub fn zeroed(device: &Device, bytes: u64) -> Result<DeviceBuffer, AclError> {
+    pub(crate) fn zeroed(device: &Device, bytes: u64) -> Result<DeviceBuffer, AclError> {
         let bytes = bytes.max(1);
-        let address = device.api.malloc(bytes, acl::ACL_MEM_MALLOC_HUGE_FIRST)?;
+        let page = if bytes < HUGE_PAGE { PAGE } else { HUGE_PAGE };
+        let allocated = bytes.next_multiple_of(page);
+        let address = device
+            .api
+            .malloc(allocated, acl::ACL_MEM_MALLOC_HUGE_FIRST)?;
         let buffer = DeviceBuffer {
             api: device.api.clone(),
             address,
             bytes,
+            allocated,
         };
         buffer.api.memset(address, 0, bytes)?;
         Ok(buffer)
@@ -206,13 +219,19 @@ impl DeviceBuffer {
         self.bytes
     }
 
-    /// Copies `data` to `offset`.
+    /// Copies `data` to byte `offset`. The range must lie in the buffer, which the runtime checks.
+    ///
+    /// # Errors
+    /// The runtime's.
     pub fn write<T: bytemuck::Pod>(&self, offset: u64, data: &[T]) -> Result<(), AclError> {
         self.api
             .write(self.address + offset, bytemuck::cast_slice(data))
     }
 
-    /// Copies from `offset`.
+    /// Copies from byte `offset`.
+    ///
+    /// # Errors
+    /// As [`DeviceBuffer::write`].
     pub fn read<T: bytemuck::Pod>(&self, offset: u64, data: &mut [T]) -> Result<(), AclError> {
         self.api
             .read(bytemuck::cast_slice_mut(data), self.address + offset)
@@ -222,6 +241,67 @@ impl DeviceBuffer {
 impl Drop for DeviceBuffer {
     fn drop(&mut self) {
         self.api.record_dropped(self.api.free(self.address));
+    }
+}
+
+/// A buffer's export to the other processes of this server; ends when dropped.
+pub struct SharedBuffer {
+    api: Arc<Api>,
+    key: [u8; BUFFER_KEY_BYTES],
+}
+
+impl SharedBuffer {
+    /// `aclrtIpcMemGetExportKey`, of the buffer's whole pages.
+    pub fn new(device: &Device, buffer: &DeviceBuffer) -> Result<SharedBuffer, AclError> {
+        Ok(SharedBuffer {
+            api: device.api.clone(),
+            key: device.api.export_buffer(buffer.address, buffer.allocated)?,
+        })
+    }
+
+    /// What another process imports it by.
+    pub fn key(&self) -> &[u8; BUFFER_KEY_BYTES] {
+        &self.key
+    }
+}
+
+impl Drop for SharedBuffer {
+    fn drop(&mut self) {
+        if let Ok(key) = CStr::from_bytes_until_nul(&self.key) {
+            self.api.record_dropped(self.api.close_buffer(key));
+        }
+    }
+}
+
+/// Another process's buffer, mapped here; unmapped when dropped.
+pub struct ImportedBuffer {
+    api: Arc<Api>,
+    address: DeviceAddress,
+    key: CString,
+}
+
+impl ImportedBuffer {
+    /// `aclrtIpcMemImportByKey`.
+    pub fn new(device: &Device, key: &[u8; BUFFER_KEY_BYTES]) -> Result<ImportedBuffer, AclError> {
+        let key = CStr::from_bytes_until_nul(key)
+            .map(CStr::to_owned)
+            .unwrap_or_default();
+        Ok(ImportedBuffer {
+            api: device.api.clone(),
+            address: device.api.import_buffer(&key)?,
+            key,
+        })
+    }
+
+    /// Its first byte here.
+    pub fn address(&self) -> DeviceAddress {
+        self.address
+    }
+}
+
+impl Drop for ImportedBuffer {
+    fn drop(&mut self) {
+        self.api.record_dropped(self.api.close_buffer(&self.key));
     }
 }
 

@@ -11,6 +11,13 @@ use npushmem_ffi::errors;
 
 use super::Kind;
 
+/// Bytes of the key of a shared buffer, with its end.
+pub const BUFFER_KEY_BYTES: usize = 65;
+/// `ACL_RT_IPC_MEM_EXPORT_FLAG_DISABLE_PID_VALIDATION`.
+const EXPORT_TO_ANY_PROCESS: u64 = 1;
+/// `ACL_RT_IPC_MEM_IMPORT_FLAG_ENABLE_PEER_ACCESS`.
+const IMPORT_WITH_PEER_ACCESS: u64 = 1;
+
 /// A vendor call that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AclError {
@@ -294,6 +301,41 @@ impl Api {
         let mut address: *mut c_void = std::ptr::null_mut();
         call!(self, aclrtMalloc(&mut address, bytes as usize, policy))?;
         Ok(address as DeviceAddress)
+    }
+
+    /// `aclrtIpcMemGetExportKey`: the key by which any process of this server imports a buffer.
+    pub fn export_buffer(
+        &self,
+        address: DeviceAddress,
+        bytes: u64,
+    ) -> Result<[u8; BUFFER_KEY_BYTES], AclError> {
+        let mut key = [0u8; BUFFER_KEY_BYTES];
+        call!(
+            self,
+            aclrtIpcMemGetExportKey(
+                address as *mut c_void,
+                bytes as usize,
+                key.as_mut_ptr().cast(),
+                key.len(),
+                EXPORT_TO_ANY_PROCESS
+            )
+        )?;
+        Ok(key)
+    }
+
+    /// `aclrtIpcMemImportByKey`: where another process's buffer is mapped here.
+    pub fn import_buffer(&self, key: &CStr) -> Result<DeviceAddress, AclError> {
+        let mut address: *mut c_void = std::ptr::null_mut();
+        call!(
+            self,
+            aclrtIpcMemImportByKey(&mut address, key.as_ptr(), IMPORT_WITH_PEER_ACCESS)
+        )?;
+        Ok(address as DeviceAddress)
+    }
+
+    /// `aclrtIpcMemClose`: ends an export or an import.
+    pub fn close_buffer(&self, key: &CStr) -> Result<(), AclError> {
+        call!(self, aclrtIpcMemClose(key.as_ptr()))
     }
 
     /// `aclrtFree`.

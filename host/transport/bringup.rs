@@ -223,28 +223,29 @@ impl Nic {
         Ok(endpoints)
     }
 
-    /// Makes and connects all queue pairs of this PE. Collective. `round`: counts recoveries. Gives the shape that the NIC accepted.
-    #[allow(clippy::too_many_arguments)] // one call site each, and each argument is a different thing
-    pub(super) fn connect(
+    /// Admits the peers' connections of these groups of queue pairs. Everybody must have admitted before anybody goes on with
+    /// [`Nic::join`]. `round`: counts recoveries.
+    pub(super) fn admit(
         &self,
         site: &Site<'_>,
         endpoints: &[Endpoint],
-        cores: u32,
+        groups: &[Group],
         round: u32,
-        probe: bool,
-        mut shape: QueueShape,
-        regions: &[&Region],
-    ) -> Result<(Links, QueueShape), Error> {
+    ) -> Result<Pending, Error> {
         let me = site.me();
         let job = fnv1a(site.bootstrap.identity().job.as_bytes());
-        let plan = plan(me, endpoints.len() as u32, cores, probe);
+        let plan = plan(me, groups);
         let rendezvous = |link: &Planned| {
             let (low, high) = (me.min(link.pe), me.max(link.pe));
             let endpoint = &endpoints[link.pe as usize];
+            let context = groups[link.group].context;
             Rendezvous {
                 address: endpoint.ip(),
                 port: endpoint.port as u16,
-                tag: format!("npushmem/{job:016x}/{round}/{}/{low}-{high}", link.core),
+                tag: format!(
+                    "npushmem/{job:016x}/{round}/{context}/{}/{low}-{high}",
+                    link.core
+                ),
             }
         };
         let of_role = |role| plan.iter().filter(move |link| link.role == role);
@@ -253,8 +254,29 @@ impl Nic {
         self.sockets
             .admit(&clients)
             .map_err(hccp("admitting the peers' connections"))?;
-        // Everybody admits before anybody connects.
-        site.bootstrap.meet(Label::Setup)?;
+        Ok(Pending {
+            groups: groups.to_vec(),
+            plan,
+            clients,
+            servers,
+        })
+    }
+
+    /// Makes and connects the queue pairs that were admitted, a [`Links`] a group. Gives the shape that the NIC accepted.
+    pub(super) fn join(
+        &self,
+        site: &Site<'_>,
+        pending: Pending,
+        mut shape: QueueShape,
+        regions: &[&Region],
+    ) -> Result<(Vec<Links>, QueueShape), Error> {
+        let me = site.me();
+        let Pending {
+            groups,
+            plan,
+            clients,
+            servers,
+        } = pending;
         self.sockets
             .connect(&servers)
             .map_err(hccp("connecting to the peers"))?;
@@ -319,13 +341,15 @@ impl Nic {
         }
         let mut incoming = incoming.into_iter().flatten();
         let mut outgoing = outgoing.into_iter().flatten();
-        let mut links = Links {
-            n_pes: endpoints.len() as u32,
-            requesters: Vec::new(),
-            responders: Vec::new(),
-            probe: None,
-        };
-        let mut probe_responder = None;
+        let mut all: Vec<Links> = groups
+            .into_iter()
+            .map(|group| Links {
+                peers: group.peers,
+                requesters: Vec::new(),
+                responders: Vec::new(),
+                probe: None,
+            })
+            .collect();
         for (planned, pair) in plan.iter().zip(pairs) {
             let connection = match planned.role {
                 Role::Server => incoming.next(),
@@ -345,22 +369,16 @@ impl Nic {
                 pair,
                 _connection: connection,
             };
+            let links = &mut all[planned.group];
             match planned.end {
-                End::Requester if planned.core == cores => links.probe = Some(link),
-                End::Responder if planned.core == cores => probe_responder = Some(link),
+                End::Requester if planned.probe => links.probe = Some(link),
                 End::Requester => links.requesters.push(link),
                 End::Responder => links.responders.push(link),
             }
         }
         loop {
             let mut waiting = Vec::new();
-            let everyone = links
-                .requesters
-                .iter()
-                .chain(&links.responders)
-                .chain(&links.probe)
-                .chain(&probe_responder);
-            for link in everyone {
+            for link in all.iter().flat_map(Links::all) {
                 match link
                     .pair
                     .status()
@@ -388,12 +406,10 @@ impl Nic {
                 )
             })?;
         }
-        links.responders.extend(probe_responder);
         self.sockets
             .dismiss(&clients)
             .unwrap_or_else(|error| tracing::debug!("white list entries stay: {error}"));
-        site.bootstrap.meet(Label::Setup)?;
-        Ok((links, shape))
+        Ok((all, shape))
     }
 }
 
@@ -483,51 +499,62 @@ enum End {
     Responder,
 }
 
+/// The queue pairs of one context: of each core toward each of its peers.
+#[derive(Clone, Debug)]
+pub(super) struct Group {
+    /// The context's handle.
+    pub(super) context: u32,
+    pub(super) cores: u32,
+    /// PEs of the job, this one among them.
+    pub(super) peers: Vec<u32>,
+    /// Whether the probe's queue pair is made, too.
+    pub(super) probe: bool,
+}
+
+/// Queue pairs that are about to be connected.
+pub(crate) struct Pending {
+    groups: Vec<Group>,
+    plan: Vec<Planned>,
+    clients: Vec<Rendezvous>,
+    servers: Vec<Rendezvous>,
+}
+
 /// A queue pair to be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Planned {
+    group: usize,
     core: u32,
     pe: u32,
     role: Role,
     end: End,
+    probe: bool,
 }
 
-/// All queue pairs of PE `me`. The probe's has core number `cores`.
-fn plan(me: u32, n_pes: u32, cores: u32, probe: bool) -> Vec<Planned> {
+/// All queue pairs of PE `me`. The probe's has the core number after the last.
+fn plan(me: u32, groups: &[Group]) -> Vec<Planned> {
     let mut plan = Vec::new();
-    let myself = |core| {
-        [
-            Planned {
+    for (number, group) in groups.iter().enumerate() {
+        let mut add = |core, pe, role, end| {
+            plan.push(Planned {
+                group: number,
                 core,
-                pe: me,
-                role: Role::Client,
-                end: End::Requester,
-            },
-            Planned {
-                core,
-                pe: me,
-                role: Role::Server,
-                end: End::Responder,
-            },
-        ]
-    };
-    for core in 0..cores {
-        for pe in 0..n_pes {
-            if pe == me {
-                plan.extend(myself(core));
-            } else {
-                let role = if me < pe { Role::Server } else { Role::Client };
-                plan.push(Planned {
-                    core,
-                    pe,
-                    role,
-                    end: End::Requester,
-                });
+                pe,
+                role,
+                end,
+                probe: core == group.cores,
+            });
+        };
+        for core in 0..group.cores + u32::from(group.probe) {
+            for &pe in &group.peers {
+                if pe == me {
+                    add(core, pe, Role::Client, End::Requester);
+                    add(core, pe, Role::Server, End::Responder);
+                } else if core < group.cores {
+                    let role = if me < pe { Role::Server } else { Role::Client };
+                    add(core, pe, role, End::Requester);
+                }
             }
         }
-    }
-    if probe {
-        plan.extend(myself(cores));
     }
     plan
 }
@@ -540,10 +567,11 @@ struct Link {
     _connection: Connection,
 }
 
-/// All connected queue pairs of this PE.
+/// All connected queue pairs of one context.
 pub(super) struct Links {
-    n_pes: u32,
-    /// In order of (core, PE).
+    /// PEs of the job.
+    peers: Vec<u32>,
+    /// In order of (core, peer).
     requesters: Vec<Link>,
     responders: Vec<Link>,
     probe: Option<Link>,
@@ -558,8 +586,23 @@ pub(super) struct ProbePair {
 impl Links {
     /// The queue pair of a core toward a PE.
     pub(super) fn requester(&self, core: u32, pe: u32) -> Option<&QueuePair> {
-        let link = self.requesters.get((core * self.n_pes + pe) as usize)?;
+        let place = self.peers.iter().position(|peer| *peer == pe)?;
+        let link = self
+            .requesters
+            .get(core as usize * self.peers.len() + place)?;
         (link.core == core && link.pe == pe).then_some(&link.pair)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Link> {
+        self.requesters
+            .iter()
+            .chain(&self.responders)
+            .chain(&self.probe)
+    }
+
+    /// Makes the region's keys usable on all of them.
+    pub(super) fn bind(&self, region: &Region) -> Result<(), HccpError> {
+        self.all().try_for_each(|link| link.pair.bind(region))
     }
 
     /// The probe's queue pair, once.
@@ -570,13 +613,6 @@ impl Links {
             _connection: link._connection,
         })
     }
-
-    /// Destroys all of them.
-    pub(super) fn clear(&mut self) {
-        self.requesters.clear();
-        self.responders.clear();
-        self.probe = None;
-    }
 }
 
 #[cfg(test)]
@@ -584,29 +620,50 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_core_and_pe_has_one_requester_and_both_sides_agree_on_the_server() {
-        for n_pes in 1..6 {
-            let plans: Vec<_> = (0..n_pes).map(|me| plan(me, n_pes, 3, true)).collect();
+    fn every_core_and_peer_has_one_requester_and_both_sides_agree_on_the_server() {
+        for n_pes in 1..6u32 {
+            let everyone: Vec<u32> = (0..n_pes).collect();
+            // The default context of all PEs, and one of every second PE, on one core.
+            let groups = |me: u32| {
+                let some: Vec<u32> = (0..n_pes).filter(|pe| pe % 2 == me % 2).collect();
+                [
+                    Group {
+                        context: 0,
+                        cores: 3,
+                        peers: everyone.clone(),
+                        probe: true,
+                    },
+                    Group {
+                        context: 1,
+                        cores: 1,
+                        peers: some,
+                        probe: false,
+                    },
+                ]
+            };
+            let plans: Vec<_> = (0..n_pes).map(|me| plan(me, &groups(me))).collect();
             for (me, mine) in plans.iter().enumerate() {
                 let me = me as u32;
-                let requesters: Vec<_> = mine
-                    .iter()
-                    .filter(|p| p.end == End::Requester && p.core < 3)
-                    .map(|p| (p.core, p.pe))
-                    .collect();
-                let all: Vec<_> = (0..3)
-                    .flat_map(|core| (0..n_pes).map(move |pe| (core, pe)))
-                    .collect();
-                assert_eq!(requesters, all, "in the order of the table");
+                for (number, group) in groups(me).iter().enumerate() {
+                    let requesters: Vec<_> = mine
+                        .iter()
+                        .filter(|p| p.group == number && p.end == End::Requester && !p.probe)
+                        .map(|p| (p.core, p.pe))
+                        .collect();
+                    let all: Vec<_> = (0..group.cores)
+                        .flat_map(|core| group.peers.iter().map(move |pe| (core, *pe)))
+                        .collect();
+                    assert_eq!(requesters, all, "in the order of the table");
+                }
                 for link in mine.iter().filter(|p| p.pe != me) {
                     let other = plans[link.pe as usize]
                         .iter()
-                        .find(|p| p.core == link.core && p.pe == me)
+                        .find(|p| p.group == link.group && p.core == link.core && p.pe == me)
                         .expect("the other side");
                     assert_ne!(link.role, other.role);
                     assert_eq!(link.role == Role::Server, me < link.pe);
                 }
-                assert_eq!(mine.iter().filter(|p| p.end == End::Responder).count(), 4);
+                assert_eq!(mine.iter().filter(|p| p.end == End::Responder).count(), 5);
             }
         }
     }

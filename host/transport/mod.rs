@@ -1,11 +1,13 @@
 //! Transports: what `enable_device` sets up so that kernels can reach peers, and what is read back after them.
 //!
-//! bringup.rs brings the NIC and the queue pairs up through hccp.rs; tables.rs writes the tables of device/abi.h; probe.rs tries the NIC's
-//! atomics. What it is not: no data moves through the host. Called by world.rs.
+//! bringup.rs brings the NIC and the queue pairs up through hccp.rs; contexts.rs keeps the contexts, regions.rs registered buffers and windows;
+//! tables.rs writes the tables of device/abi.h; probe.rs tries the NIC's atomics. What it is not: no data moves through the host. Called by world.rs.
 
 mod bringup;
+mod contexts;
 mod hccp;
 mod probe;
+mod regions;
 mod tables;
 
 use std::sync::Arc;
@@ -13,18 +15,21 @@ use std::time::Duration;
 
 use bytemuck::Zeroable;
 
-use crate::abi::{self, shmem_core, shmem_ctx, shmem_error, shmem_peer, shmem_qp};
+use crate::abi::{self, shmem_core, shmem_ctx, shmem_peer};
 use crate::bootstrap::wire::Label;
 use crate::bootstrap::Bootstrap;
 use crate::config::{size_text, AtomicDomain, Config, Engine};
 use crate::error::Error;
 use crate::heap::Heap;
-use crate::runtime::owners::{Device, DeviceBuffer};
+use crate::runtime::owners::Device;
 use crate::runtime::{self, open_hccp, AclError, Series};
-use bringup::{Endpoint, Links, Nic};
+use bringup::{Endpoint, Group, Nic};
+pub(crate) use contexts::Settings;
+use contexts::{Part, ScratchMemory};
 pub use hccp::HccpError;
 use hccp::{QueueShape, Region};
-use tables::{Scratch, Tables};
+pub(crate) use regions::WindowPeer;
+use tables::{Lines, Shared};
 
 /// Queue pairs and the NIC failed.
 #[derive(Debug, thiserror::Error)]
@@ -66,6 +71,18 @@ pub enum TransportError {
         depth: u32,
         /// What they would take.
         bytes: u64,
+        /// The setting.
+        budget: u64,
+    },
+    /// The queue pairs of one more context would take too much memory.
+    #[error("{pairs} queue pairs of a context would take {} of device memory; those there are take {}, and NPUSHMEM_QP_BUDGET is {}; destroy contexts that are not needed, make it private or of a smaller team, or raise the budget", size_text(*bytes), size_text(*held), size_text(*budget))]
+    ContextBudget {
+        /// Queue pairs of the context.
+        pairs: u64,
+        /// What they would take.
+        bytes: u64,
+        /// What the queue pairs that there are take.
+        held: u64,
         /// The setting.
         budget: u64,
     },
@@ -113,22 +130,26 @@ const RESULTS: u32 = 64;
 /// Largest inline payload that kernels use, bytes.
 const INLINE: u32 = 32;
 
+fn hccp_error(doing: &'static str) -> impl FnOnce(HccpError) -> Error {
+    move |source| TransportError::Hccp { doing, source }.into()
+}
+
 /// What kernels need, ready.
 pub(crate) struct Transport {
-    cores: u32,
     generation: u32,
-    tables: Tables,
+    shared: Shared,
     peers: Vec<shmem_peer>,
+    /// What all contexts have in common.
     context: shmem_ctx,
     /// Members of each team that this PE is in, by handle, and this PE's number in it.
     teams: Vec<Option<(u32, Vec<u32>)>>,
     endpoints: Vec<Endpoint>,
     shape: QueueShape,
     // Dropped in this order: queue pairs, then what they use.
-    links: Links,
+    /// By handle; the first is the default context.
+    contexts: Vec<Option<Part>>,
+    regions: Vec<Option<regions::Entry>>,
     heap_region: Region,
-    scratch_region: Region,
-    scratch: DeviceBuffer,
     nic: Nic,
 }
 
@@ -205,11 +226,9 @@ impl Transport {
         let table = open_hccp(site.device.api().kind())?;
         let mut nic = Nic::open(table, site)?;
         let heap_region = nic.register(site.heap.base(), site.heap.size(), true)?;
+        // The last slot is the probe's.
         let slots = u64::from(cores) * u64::from(n_pes) + 1;
-        let slot = u64::from(RESULTS) * u64::from(abi::SHMEM_LINE) + u64::from(config.bounce);
-        let scratch = DeviceBuffer::zeroed(site.device, slots * slot)
-            .map_err(Error::acl("allocating scratch memory of the queue pairs"))?;
-        let scratch_region = nic.register(scratch.address(), slots * slot, false)?;
+        let scratch = ScratchMemory::new(&mut nic, site, slots)?;
         let endpoints = nic.meet(site, cores, &heap_region)?;
         let mapped_everywhere = endpoints.iter().all(|endpoint| endpoint.all_mapped != 0);
         let domain = domain(config.atomic_domain, site.series, mapped_everywhere)?;
@@ -222,16 +241,28 @@ impl Transport {
             service_level: config.service_level as u8,
         };
         let probing = domain == abi::SHMEM_DOMAIN_NIC && config.atomic_probe;
-        let (links, shape) = nic.connect(
+        let everyone: Vec<u32> = (0..n_pes).collect();
+        let pending = nic.admit(
             site,
             &endpoints,
-            cores,
+            &[Group {
+                context: 0,
+                cores,
+                peers: everyone.clone(),
+                probe: probing,
+            }],
             0,
-            probing,
-            shape,
-            &[&heap_region, &scratch_region],
         )?;
+        // Everybody admits before anybody connects.
+        site.bootstrap.meet(Label::Setup)?;
+        let (links, shape) = nic.join(site, pending, shape, &[&heap_region, &scratch.region])?;
+        site.bootstrap.meet(Label::Setup)?;
 
+        let engine = match config.engine {
+            Engine::Auto => abi::SHMEM_ENGINE_AUTO,
+            Engine::Mapped => abi::SHMEM_ENGINE_MAPPED,
+            Engine::Roce => abi::SHMEM_ENGINE_ROCE,
+        };
         let context = shmem_ctx {
             my_pe: site.me() as i32,
             n_pes: n_pes as i32,
@@ -243,11 +274,7 @@ impl Transport {
             max_message: config.max_message,
             n_cores: cores,
             atomic_domain: domain,
-            default_engine: match config.engine {
-                Engine::Auto => abi::SHMEM_ENGINE_AUTO,
-                Engine::Mapped => abi::SHMEM_ENGINE_MAPPED,
-                Engine::Roce => abi::SHMEM_ENGINE_ROCE,
-            },
+            default_engine: engine,
             flags: if shape.inline > 0 {
                 abi::SHMEM_CTX_INLINE
             } else {
@@ -260,21 +287,39 @@ impl Transport {
             heap_lkey: heap_region.lkey(),
             ..Zeroable::zeroed()
         };
-        let tables = Tables::new(site.device, n_pes, cores)
-            .map_err(Error::acl("allocating the device context"))?;
+        let tables = || {
+            Ok((
+                Shared::new(site.device, n_pes)?,
+                Lines::new(site.device, n_pes, cores)?,
+            ))
+        };
+        let (shared, lines) = tables().map_err(Error::acl("allocating the device context"))?;
+        let default = Part {
+            settings: Settings {
+                cores,
+                team: abi::SHMEM_TEAM_WORLD,
+                members: everyone,
+                world_team: abi::SHMEM_TEAM_WORLD,
+                options: 0,
+                engine,
+            },
+            lines,
+            links: links.into_iter().next(),
+            scratch: Some(scratch),
+        };
+        let mut contexts: Vec<Option<Part>> = (0..abi::SHMEM_CTX_MAX).map(|_| None).collect();
+        contexts[0] = Some(default);
         let mut transport = Transport {
-            cores,
             generation: 0,
-            tables,
+            shared,
             peers,
             context,
             teams: vec![None; abi::SHMEM_TEAM_MAX as usize],
             endpoints,
             shape,
-            links,
+            contexts,
+            regions: (0..abi::SHMEM_REGION_MAX).map(|_| None).collect(),
             heap_region,
-            scratch_region,
-            scratch,
             nic,
         };
         let refusal = match domain {
@@ -304,16 +349,22 @@ impl Transport {
 
     /// Why this PE's NIC does not execute a fetch-add, if it does not.
     fn try_atomics(&mut self, site: &Site<'_>) -> Result<Option<String>, Error> {
-        let pair = self.links.take_probe();
+        let Some(default) = &mut self.contexts[0] else {
+            return Ok(None);
+        };
+        let pair = default.links.as_mut().and_then(|links| links.take_probe());
         if !self.heap_region.atomics() {
             return Ok(Some("it registers no memory for remote atomics".into()));
         }
         let Some(pair) = pair else {
             return Ok(None);
         };
-        let tables =
-            Tables::new(site.device, 1, 1).map_err(Error::acl("allocating the probe's context"))?;
-        let scratch = self.slot(u64::from(self.cores) * u64::from(site.n_pes()));
+        let tables = || Ok((Shared::new(site.device, 1)?, Lines::new(site.device, 1, 1)?));
+        let (shared, lines) = tables().map_err(Error::acl("allocating the probe's context"))?;
+        let last = u64::from(default.settings.cores) * u64::from(site.n_pes());
+        let Some(scratch) = default.scratch.as_ref().map(|scratch| scratch.slot(last)) else {
+            return Ok(None);
+        };
         let base = site.heap.base();
         let context = shmem_ctx {
             my_pe: 0,
@@ -323,16 +374,16 @@ impl Transport {
             ..self.context
         };
         let write = || {
-            tables.write_peers(&[tables::peer(base, base, self.heap_region.rkey(), true)])?;
-            tables.write_queues(&[tables::queue(
+            shared.write_peers(&[tables::peer(base, base, self.heap_region.rkey(), true)])?;
+            lines.write_queues(&[tables::queue(
                 pair.requester.rings(),
                 self.shape.service_level.into(),
                 &scratch,
             )])?;
-            tables.write_context(context)
+            lines.write_context(context, &shared)
         };
         write().map_err(Error::acl("writing the probe's context"))?;
-        let result = probe::fetch_add(site, &tables, base + site.heap.probe_offset());
+        let result = probe::fetch_add(site, &shared, &lines, base + site.heap.probe_offset());
         // What the NIC says about a probe is told by its result.
         for line in runtime::sim_diagnostics(site.device.api().kind()) {
             tracing::info!("during the probe of NIC atomics: {line}");
@@ -340,51 +391,21 @@ impl Transport {
         Ok(result.err())
     }
 
-    /// Scratch memory of one queue pair, by table index.
-    fn slot(&self, index: u64) -> Scratch {
-        let results = u64::from(RESULTS) * u64::from(abi::SHMEM_LINE);
-        let bounce_size = (self.scratch.bytes()
-            / (u64::from(self.cores) * self.peers.len() as u64 + 1)
-            - results) as u32;
-        let start = self.scratch.address() + index * (results + u64::from(bounce_size));
-        Scratch {
-            results: start,
-            n_results: RESULTS,
-            bounce: start + results,
-            bounce_size,
-            lkey: self.scratch_region.lkey(),
-        }
-    }
-
     /// Writes all tables anew, with counters at zero. Only while no kernel runs.
     fn write(&self, site: &Site<'_>) -> Result<(), Error> {
-        let n_pes = site.n_pes();
-        let mut queues: Vec<shmem_qp> = Vec::with_capacity((self.cores * n_pes) as usize);
-        for core in 0..self.cores {
-            for pe in 0..n_pes {
-                let index = u64::from(core) * u64::from(n_pes) + u64::from(pe);
-                queues.push(match self.links.requester(core, pe) {
-                    Some(pair) => tables::queue(
-                        pair.rings(),
-                        self.shape.service_level.into(),
-                        &self.slot(index),
-                    ),
-                    None => shmem_qp::zeroed(),
-                });
-            }
-        }
         let write = || {
-            self.tables.write_peers(&self.peers)?;
-            self.tables.write_queues(&queues)?;
-            self.tables.clear_cores()?;
-            self.tables.clear_errors()?;
-            self.tables.write_abort(abi::SHMEM_OK, -1)?;
+            self.shared.write_peers(&self.peers)?;
+            self.shared.write_abort(abi::SHMEM_OK, -1)?;
             for (id, team) in (0..).zip(&self.teams) {
                 self.write_team(id, team.as_ref(), site)?;
             }
-            self.tables.write_context(self.context)
+            Ok(())
         };
-        write().map_err(Error::acl("writing the device context"))
+        write().map_err(Error::acl("writing the device context"))?;
+        for id in 0..abi::SHMEM_CTX_MAX {
+            self.write_context(id, site)?;
+        }
+        self.announce()
     }
 
     fn write_team(
@@ -396,7 +417,7 @@ impl Transport {
         let n_pes = site.n_pes();
         let offset = abi::team_offset(id, site.vector_cores.into(), n_pes.into());
         let entry = team.map(|(my_pe, members)| (*my_pe, members.as_slice(), offset));
-        self.tables.write_team(id, entry, n_pes)
+        self.shared.write_team(id, entry, n_pes)
     }
 
     /// Members of a team by handle, and this PE's number in it.
@@ -429,27 +450,50 @@ impl Transport {
         Ok(())
     }
 
-    /// Makes all queue pairs anew and forgets errors. Collective; no kernel may run on any PE.
+    /// Makes the queue pairs of all contexts anew and forgets errors. Collective; no kernel may run on any PE.
     pub(crate) fn recover(&mut self, site: &Site<'_>) -> Result<(), Error> {
         site.bootstrap
             .meet_within(Label::Setup, site.config.patience())?;
-        self.links.clear();
+        for part in self.contexts.iter_mut().flatten() {
+            part.links = None;
+        }
         self.generation += 1;
         let bases = site.heap.base();
         let api = site.device.api();
         api.memset(bases, 0, site.heap.reserved())
             .map_err(Error::acl("zeroing the sync area"))?;
-        let regions = [&self.heap_region, &self.scratch_region];
-        let (links, shape) = self.nic.connect(
-            site,
-            &self.endpoints,
-            self.cores,
-            self.generation,
-            false,
-            self.shape,
-            &regions,
-        )?;
-        (self.links, self.shape) = (links, shape);
+        let paired: Vec<u32> = (0..)
+            .zip(&self.contexts)
+            .filter(|(_, part)| part.as_ref().is_some_and(|part| part.scratch.is_some()))
+            .map(|(id, _)| id)
+            .collect();
+        let groups: Vec<Group> = paired
+            .iter()
+            .filter_map(|id| Some(self.part(*id)?.group(*id)))
+            .collect();
+        let pending = self
+            .nic
+            .admit(site, &self.endpoints, &groups, self.generation)?;
+        site.bootstrap.meet(Label::Setup)?;
+        let regions: Vec<&Region> = std::iter::once(&self.heap_region)
+            .chain(self.registered_regions())
+            .chain(
+                self.contexts
+                    .iter()
+                    .flatten()
+                    .filter_map(|part| part.scratch.as_ref())
+                    .map(|scratch| &scratch.region),
+            )
+            .collect();
+        let (links, shape) = self.nic.join(site, pending, self.shape, &regions)?;
+        drop(regions);
+        site.bootstrap.meet(Label::Setup)?;
+        for (id, links) in paired.into_iter().zip(links) {
+            if let Some(part) = &mut self.contexts[id as usize] {
+                part.links = Some(links);
+            }
+        }
+        self.shape = shape;
         if shape.inline == 0 {
             self.context.flags &= !abi::SHMEM_CTX_INLINE;
         }
@@ -458,14 +502,19 @@ impl Transport {
         Ok(())
     }
 
+    /// How often the queue pairs were made anew.
+    pub(crate) fn generation(&self) -> u32 {
+        self.generation
+    }
+
     /// Comm cores.
     pub(crate) fn cores(&self) -> u32 {
-        self.cores
+        self.part(0).map_or(0, |part| part.settings.cores)
     }
 
     /// Address of `shmem_ctx`.
     pub(crate) fn context(&self) -> u64 {
-        self.tables.context()
+        self.address_of(0).unwrap_or(0)
     }
 
     /// Whether NIC atomics work, or the core executes atomics.
@@ -479,43 +528,28 @@ impl Transport {
         self.context.atomic_domain == abi::SHMEM_DOMAIN_CORE
     }
 
-    /// The error records; zeroed when there is one.
-    pub(crate) fn take_errors(&self) -> Result<Vec<shmem_error>, Error> {
-        let errors = self
-            .tables
-            .read_errors()
-            .map_err(Error::acl("reading error records"))?;
-        if errors.iter().any(|error| error.code != abi::SHMEM_OK) {
-            self.tables
-                .clear_errors()
-                .map_err(Error::acl("clearing error records"))?;
-        }
-        Ok(errors)
-    }
-
     /// Ends every bounded wait of the running kernel.
     pub(crate) fn abort(&self, code: u32, pe: i32) -> Result<(), Error> {
-        self.tables
+        self.shared
             .write_abort(code, pe)
             .map_err(Error::acl("writing the abort line"))
     }
 
-    /// What the cores counted.
+    /// What the cores counted, on every context.
     pub(crate) fn counters(&self) -> Result<Vec<shmem_core>, Error> {
-        self.tables
-            .read_cores()
-            .map_err(Error::acl("reading counters"))
-    }
-
-    /// Whether the last kernel ended with requests that it did not see complete.
-    pub(crate) fn left_open(&self) -> Result<bool, Error> {
-        Ok(self.counters()?.iter().any(|core| core.left_open != 0))
+        let mut all = Vec::new();
+        for id in 0..abi::SHMEM_CTX_MAX {
+            all.extend(self.counters_of(id)?);
+        }
+        Ok(all)
     }
 
     /// Sets the counters to zero.
     pub(crate) fn clear_counters(&self) -> Result<(), Error> {
-        self.tables
-            .clear_counters()
+        self.contexts
+            .iter()
+            .flatten()
+            .try_for_each(|part| part.lines.clear_counters())
             .map_err(Error::acl("clearing counters"))
     }
 }

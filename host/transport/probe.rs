@@ -10,11 +10,16 @@ use crate::object::Target;
 use crate::runtime::owners::{Binary, Stream};
 use crate::runtime::{AclError, Kind, LaunchMode};
 
-use super::tables::Tables;
+use super::tables::{Lines, Shared};
 use super::Site;
 
 /// Tries to increment the word at `address`; the error says why that did not work.
-pub(super) fn fetch_add(site: &Site<'_>, tables: &Tables, address: u64) -> Result<(), String> {
+pub(super) fn fetch_add(
+    site: &Site<'_>,
+    shared: &Shared,
+    lines: &Lines,
+    address: u64,
+) -> Result<(), String> {
     let target = Target {
         sim: site.device.api().kind() == Kind::Sim,
         npu_arch: site.series.npu_arch(),
@@ -22,10 +27,10 @@ pub(super) fn fetch_add(site: &Site<'_>, tables: &Tables, address: u64) -> Resul
     let Some(object) = object(target) else {
         return Err(format!("there is no probe kernel for {target}; set NPUSHMEM_ATOMIC_PROBE=off to trust the registration"));
     };
-    match run(site, tables, address, object) {
+    match run(site, shared, lines, address, object) {
         Ok(1) => Ok(()),
         Ok(_) => {
-            let record = tables
+            let record = lines
                 .read_errors()
                 .ok()
                 .and_then(|records| DeviceError::earliest(site.me(), &records));
@@ -43,7 +48,13 @@ fn object(target: Target) -> Option<&'static [u8]> {
 }
 
 /// Runs the kernel; gives the word afterwards.
-fn run(site: &Site<'_>, tables: &Tables, address: u64, object: &[u8]) -> Result<u64, AclError> {
+fn run(
+    site: &Site<'_>,
+    shared: &Shared,
+    lines: &Lines,
+    address: u64,
+    object: &[u8],
+) -> Result<u64, AclError> {
     let device = site.device;
     let api = device.api();
     api.memset(address, 0, size_of::<u64>() as u64)?;
@@ -55,13 +66,13 @@ fn run(site: &Site<'_>, tables: &Tables, address: u64, object: &[u8]) -> Result<
         limit_seconds: site.config.kernel_limit(),
     };
     let mut arguments = Vec::new();
-    arguments.extend_from_slice(&tables.context().to_ne_bytes());
+    arguments.extend_from_slice(&lines.context().to_ne_bytes());
     arguments.extend_from_slice(&address.to_ne_bytes());
     binary.launch(function, 1, &stream, &mut arguments, mode)?;
     // The kernel's own wait ends after NPUSHMEM_TIMEOUT.
     let limit = site.config.kernel_wait().as_millis().min(i32::MAX as u128) as i32;
     if !stream.wait(limit)? {
-        tables.write_abort(abi::SHMEM_E_TIMEOUT, -1)?;
+        shared.write_abort(abi::SHMEM_E_TIMEOUT, -1)?;
         if !stream.wait(limit)? {
             tracing::warn!("the probe's kernel does not end; its stream is given up");
             stream.mark_lost();

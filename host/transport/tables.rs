@@ -1,11 +1,12 @@
 //! The tables of device/abi.h in device memory: filled here, read by kernels; error records and counters read back.
 //!
-//! What it is not: it makes no queue pairs (bringup.rs). One block of device memory, each table on lines of its own.
+//! What it is not: it makes no queue pairs (bringup.rs). A block of device memory a context, and one for what they share; each table on lines of its own.
 
 use bytemuck::Zeroable;
 
 use crate::abi::{
-    self, shmem_abort, shmem_core, shmem_ctx, shmem_error, shmem_peer, shmem_qp, shmem_team,
+    self, shmem_abort, shmem_core, shmem_ctx, shmem_error, shmem_peer, shmem_qp, shmem_region,
+    shmem_team,
 };
 use crate::runtime::owners::{Device, DeviceBuffer};
 use crate::runtime::AclError;
@@ -20,14 +21,13 @@ pub(super) struct Scratch {
     pub(super) lkey: u32,
 }
 
-/// Where the tables lie, bytes from the block's start.
+/// Where the tables that all contexts of a PE share lie, bytes from the block's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Layout {
+struct SharedLayout {
     peers: u64,
-    qps: u64,
-    cores: u64,
-    errors: u64,
     abort: u64,
+    contexts: u64,
+    regions: u64,
     teams: u64,
     /// Two lists a team, each of `list` bytes.
     lists: u64,
@@ -35,24 +35,24 @@ struct Layout {
     bytes: u64,
 }
 
-impl Layout {
-    fn new(n_pes: u64, n_cores: u64) -> Layout {
-        // Every structure is whole lines, so the tables may simply follow one another; the context comes first.
-        let peers = size_of::<shmem_ctx>() as u64;
-        let qps = peers + n_pes * size_of::<shmem_peer>() as u64;
-        let cores = qps + n_pes * n_cores * size_of::<shmem_qp>() as u64;
-        let errors = cores + n_cores * size_of::<shmem_core>() as u64;
-        let abort = errors + n_cores * size_of::<shmem_error>() as u64;
-        let teams = abort + size_of::<shmem_abort>() as u64;
+impl SharedLayout {
+    fn new(n_pes: u64) -> SharedLayout {
+        // Every table is whole lines, so they may simply follow one another.
+        let line = u64::from(abi::SHMEM_LINE);
+        let peers = 0;
+        let abort = peers + n_pes * size_of::<shmem_peer>() as u64;
+        let contexts = abort + size_of::<shmem_abort>() as u64;
+        let handles = u64::from(abi::SHMEM_CTX_MAX) * size_of::<u64>() as u64;
+        let regions = contexts + handles.next_multiple_of(line);
+        let teams = regions + u64::from(abi::SHMEM_REGION_MAX) * size_of::<shmem_region>() as u64;
         let n_teams = u64::from(abi::SHMEM_TEAM_MAX);
         let lists = teams + n_teams * size_of::<shmem_team>() as u64;
-        let list = (n_pes * size_of::<i32>() as u64).next_multiple_of(abi::SHMEM_LINE.into());
-        Layout {
+        let list = (n_pes * size_of::<i32>() as u64).next_multiple_of(line);
+        SharedLayout {
             peers,
-            qps,
-            cores,
-            errors,
             abort,
+            contexts,
+            regions,
             teams,
             lists,
             list,
@@ -61,40 +61,20 @@ impl Layout {
     }
 }
 
-/// The tables of one context.
-pub(super) struct Tables {
+/// The tables that all contexts of this PE share: peers, teams, registered memory, the list of contexts, the abort line.
+pub(super) struct Shared {
     memory: DeviceBuffer,
-    layout: Layout,
-    n_cores: usize,
+    layout: SharedLayout,
 }
 
-impl Tables {
-    /// Device memory for a context of so many PEs and comm cores, zeroed.
-    pub(super) fn new(device: &Device, n_pes: u32, n_cores: u32) -> Result<Tables, AclError> {
-        let layout = Layout::new(n_pes.into(), n_cores.into());
-        Ok(Tables {
+impl Shared {
+    /// Device memory for so many PEs, zeroed.
+    pub(super) fn new(device: &Device, n_pes: u32) -> Result<Shared, AclError> {
+        let layout = SharedLayout::new(n_pes.into());
+        Ok(Shared {
             memory: DeviceBuffer::zeroed(device, layout.bytes)?,
             layout,
-            n_cores: n_cores as usize,
         })
-    }
-
-    /// The context's address: the first argument of kernels.
-    pub(super) fn context(&self) -> u64 {
-        self.memory.address()
-    }
-
-    /// Writes the context; the addresses of the tables are filled in here.
-    pub(super) fn write_context(&self, mut ctx: shmem_ctx) -> Result<(), AclError> {
-        let base = self.memory.address();
-        (ctx.magic, ctx.version, ctx.size) = abi::header::<shmem_ctx>();
-        ctx.peers = base + self.layout.peers;
-        ctx.qps = base + self.layout.qps;
-        ctx.cores = base + self.layout.cores;
-        ctx.errors = base + self.layout.errors;
-        ctx.abort = base + self.layout.abort;
-        ctx.teams = base + self.layout.teams;
-        self.memory.write(0, &[ctx])
     }
 
     /// Writes the peers' table.
@@ -102,9 +82,15 @@ impl Tables {
         self.memory.write(self.layout.peers, peers)
     }
 
-    /// Writes the queue pairs' table, counters included: only while no kernel runs.
-    pub(super) fn write_queues(&self, queues: &[shmem_qp]) -> Result<(), AclError> {
-        self.memory.write(self.layout.qps, queues)
+    /// Writes the addresses of this PE's contexts, by handle; 0: none.
+    pub(super) fn write_contexts(&self, addresses: &[u64]) -> Result<(), AclError> {
+        self.memory.write(self.layout.contexts, addresses)
+    }
+
+    /// Writes an entry of registered memory.
+    pub(super) fn write_region(&self, index: u32, region: shmem_region) -> Result<(), AclError> {
+        let at = self.layout.regions + u64::from(index) * size_of::<shmem_region>() as u64;
+        self.memory.write(at, &[region])
     }
 
     /// Writes team `id`: its members by number in the team, and every PE's number in it. `rounds` is the heap offset of its sync memory.
@@ -146,6 +132,91 @@ impl Tables {
         )
     }
 
+    /// Writes the abort line: ends every bounded wait of this PE's kernels. Code 0 takes it back.
+    pub(super) fn write_abort(&self, code: u32, pe: i32) -> Result<(), AclError> {
+        self.memory.write(
+            self.layout.abort,
+            &[shmem_abort {
+                code,
+                pe,
+                ..Zeroable::zeroed()
+            }],
+        )
+    }
+}
+
+/// Where the parts of one context lie, bytes from the block's start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct LinesLayout {
+    qps: u64,
+    cores: u64,
+    errors: u64,
+    bytes: u64,
+}
+
+impl LinesLayout {
+    fn new(n_pes: u64, n_cores: u64) -> LinesLayout {
+        // As above; the context comes first.
+        let qps = size_of::<shmem_ctx>() as u64;
+        let cores = qps + n_pes * n_cores * size_of::<shmem_qp>() as u64;
+        let errors = cores + n_cores * size_of::<shmem_core>() as u64;
+        LinesLayout {
+            qps,
+            cores,
+            errors,
+            bytes: errors + n_cores * size_of::<shmem_error>() as u64,
+        }
+    }
+}
+
+/// What is one context's own: the context, its queue pairs, what its cores count, their error records.
+pub(super) struct Lines {
+    memory: DeviceBuffer,
+    layout: LinesLayout,
+    n_cores: usize,
+}
+
+impl Lines {
+    /// Device memory for a context of so many PEs and comm cores, zeroed.
+    pub(super) fn new(device: &Device, n_pes: u32, n_cores: u32) -> Result<Lines, AclError> {
+        let layout = LinesLayout::new(n_pes.into(), n_cores.into());
+        Ok(Lines {
+            memory: DeviceBuffer::zeroed(device, layout.bytes)?,
+            layout,
+            n_cores: n_cores as usize,
+        })
+    }
+
+    /// The context's address: the first argument of kernels.
+    pub(super) fn context(&self) -> u64 {
+        self.memory.address()
+    }
+
+    /// Writes the context; the addresses of the tables are filled in here.
+    pub(super) fn write_context(
+        &self,
+        mut ctx: shmem_ctx,
+        shared: &Shared,
+    ) -> Result<(), AclError> {
+        let (own, all) = (self.memory.address(), shared.memory.address());
+        (ctx.magic, ctx.version, ctx.size) = abi::header::<shmem_ctx>();
+        ctx.n_cores = self.n_cores as u32;
+        ctx.qps = own + self.layout.qps;
+        ctx.cores = own + self.layout.cores;
+        ctx.errors = own + self.layout.errors;
+        ctx.peers = all + shared.layout.peers;
+        ctx.abort = all + shared.layout.abort;
+        ctx.teams = all + shared.layout.teams;
+        ctx.contexts = all + shared.layout.contexts;
+        ctx.regions = all + shared.layout.regions;
+        self.memory.write(0, &[ctx])
+    }
+
+    /// Writes the queue pairs' table, counters included: only while no kernel runs.
+    pub(super) fn write_queues(&self, queues: &[shmem_qp]) -> Result<(), AclError> {
+        self.memory.write(self.layout.qps, queues)
+    }
+
     /// Zeroes what cores count and share.
     pub(super) fn clear_cores(&self) -> Result<(), AclError> {
         self.memory
@@ -185,16 +256,13 @@ impl Tables {
         )
     }
 
-    /// Writes the abort line: ends every bounded wait of the context's kernels. Code 0 takes it back.
-    pub(super) fn write_abort(&self, code: u32, pe: i32) -> Result<(), AclError> {
-        self.memory.write(
-            self.layout.abort,
-            &[shmem_abort {
-                code,
-                pe,
-                ..Zeroable::zeroed()
-            }],
-        )
+    /// The error records; zeroed when there is one.
+    pub(super) fn take_errors(&self) -> Result<Vec<shmem_error>, AclError> {
+        let errors = self.read_errors()?;
+        if errors.iter().any(|error| error.code != abi::SHMEM_OK) {
+            self.clear_errors()?;
+        }
+        Ok(errors)
     }
 }
 
@@ -258,26 +326,26 @@ mod tests {
     #[test]
     fn tables_follow_one_another_on_whole_lines() {
         for (n_pes, n_cores) in [(1, 1), (3, 5), (7, 4), (64, 48)] {
-            let layout = Layout::new(n_pes, n_cores);
+            let (shared, lines) = (SharedLayout::new(n_pes), LinesLayout::new(n_pes, n_cores));
             for offset in [
-                layout.peers,
-                layout.qps,
-                layout.cores,
-                layout.errors,
-                layout.abort,
-                layout.teams,
-                layout.lists,
-                layout.list,
-                layout.bytes,
+                shared.peers,
+                shared.abort,
+                shared.contexts,
+                shared.regions,
+                shared.teams,
+                shared.lists,
+                shared.list,
+                shared.bytes,
+                lines.qps,
+                lines.cores,
+                lines.errors,
+                lines.bytes,
             ] {
                 assert_eq!(offset % u64::from(abi::SHMEM_LINE), 0);
             }
-            assert_eq!(layout.cores - layout.qps, n_pes * n_cores * 256);
-            assert!(
-                layout.peers < layout.qps
-                    && layout.errors < layout.abort
-                    && layout.abort < layout.bytes
-            );
+            assert_eq!(lines.cores - lines.qps, n_pes * n_cores * 256);
+            assert!(shared.abort < shared.contexts && shared.contexts < shared.regions);
+            assert!(lines.errors < lines.bytes && shared.lists < shared.bytes);
         }
     }
 

@@ -191,7 +191,7 @@ extern "C" __global__ __aicore__ void rp_fence(GM_ADDR ctx, GM_ADDR a, GM_ADDR b
   if (shmem_my_pe() != 0 || reports::core() != 0) return;
   for (int to = 0; to < shmem_n_pes(); ++to) shmem_putmem_nbi(a, b, 64, to);
   shmem_fence_pe(int(pe));
-  reports::out_word(out, 0, shmem_impl::block_state.count.sq_doorbells);
+  reports::out_word(out, 0, shmem_impl::block_state.ctx->count.sq_doorbells);
   shmem_quiet();
   reports::out_word(out, 1, shmem_error());
 }

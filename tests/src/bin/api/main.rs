@@ -1,12 +1,16 @@
-//! One PE of the tests of the device API's breadth: strided transfers, waits on many variables, atomics, teams, collectives. Launches the
-//! kernels of kernels/breadth.cpp and kernels/teams.cpp as its scenario says, compares with plain Rust, and prints `key=value` lines that
+//! One PE of the tests of the device API's breadth: strided transfers, waits on many variables, atomics, teams, collectives, contexts,
+//! windows, streams. Launches the
+//! kernels of kernels/breadth.cpp, kernels/contexts.cpp and kernels/teams.cpp as its scenario says, compares with plain Rust, and prints `key=value` lines that
 //! the tests read. Not for users. Exit code 0: the scenario ran to its end; 1: an error, printed to standard error.
 
 mod atomics;
 mod breadth;
 mod collectives;
+mod contexts;
 mod stand;
+mod streams;
 mod teams;
+mod windows;
 
 use std::collections::HashMap;
 
@@ -42,6 +46,18 @@ fn run() -> anyhow::Result<()> {
         "collectives" => collectives::random(&stand)?,
         "each_collective" => collectives::each(&stand)?,
         "large_collective" => collectives::large(&stand)?,
+        "contexts_apart" => contexts::apart(&stand)?,
+        "contexts_turns" => contexts::turns(&stand)?,
+        "context_families" => contexts::families(&stand)?,
+        "context_churn" => contexts::churn(&stand)?,
+        "context_misuse" => contexts::misuse(&stand)?,
+        "context_budget" => contexts::budget(&stand)?,
+        "wrong_context" => contexts::wrong(&stand)?,
+        "windows" => windows::moves(&stand)?,
+        "window_misuse" => windows::misuse(&stand)?,
+        "stream_pipeline" => streams::pipeline(&stand)?,
+        "stream_asynchronous" => streams::asynchronous(&stand)?,
+        "stream_owners" => streams::owners(&stand)?,
         other => bail!("no scenario {other}"),
     }
     stand.end()
