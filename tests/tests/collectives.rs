@@ -75,6 +75,21 @@ fn reductions_and_broadcasts_of_megabytes_are_right_in_place() {
 }
 
 #[test]
+fn a_hundred_and_twenty_eight_pes_of_one_core_run_every_collective() {
+    // The waits of all these processes share the machine's few cores: they yield.
+    let many = job(128, "each_collective")
+        .arg("engine", "roce")
+        .arg("bytes", 1 << 16)
+        .deadline(Duration::from_secs(600))
+        .env("SHMEM_SYMMETRIC_SIZE", "2M")
+        .env("NPUSHMEM_QP_DEPTH", 64)
+        .env("NPUSHMEM_BOUNCE", 8192)
+        .env("NPUSHMEM_TIMEOUT", 240)
+        .env("NPUSHMEM_JOIN_TIMEOUT", 240);
+    right(many);
+}
+
+#[test]
 fn sixty_five_pes_of_one_core_run_every_collective() {
     for engine in ["mapped", "roce"] {
         let many = job(65, "each_collective")
