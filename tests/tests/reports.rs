@@ -1,7 +1,18 @@
 //! Faults that users of similar libraries reported, as cases for this one. Each test names the report in a word or two; the report's kind is
 //! tested, not its one value.
 //!
-//! Cases that other files hold: put_signal of nothing (OpenSHMEM specification #206), transfers around the NIC's limit (gloo #474) and
+//! Here, by test: unaligned sizes (NVSHMEM 3.3.9, rocm-systems #7955): every_size_up_to_a_page...; 64-bit atomics for 3, 5, 7 PEs (rocm-systems #7861):
+//! atomics_and_meetings...; torn inline payloads (rocm-systems #8664): a_value_of_eight_bytes...; allocations of 0 and in free (SOS #404, #78,
+//! pytorch #195500): allocating_and_freeing...; early signal waits (NVIDIA/nvshmem #66): a_signal_wait_never...; one counter for unordered chunks (NVIDIA/nvshmem
+//! #84): a_counter_of_signals...; barriers without order (NVIDIA/nvshmem PR #36): barriers_work...; reused barriers (rocSHMEM PRs #110, #121):
+//! a_hundred_thousand_barriers...; caches (rocm-systems #5781): puts_gets_and_cached...; fences that walk every queue pair (NVIDIA/nvshmem #61):
+//! a_fence_to_one_pe...; two submitters (DeepEP PR #181): a_second_user...; leaks of finalize (NVIDIA/nvshmem PR #109, #81): a_hundred_rounds...; missing
+//! atomics at init (ishmem #20): an_atomic_domain...; exhaustion (SOS #104, sglang #29942): exhausted_memory...; ignored failures of creation (DeepEP #157):
+//! queue_pairs_that_cannot...; self-targeted calls (NVIDIA/nvshmem #7, #16): a_pe_reaches_itself...; completion memory (rocSHMEM PR #313): garbage_in...
+//!
+//! Cases that other files hold: world's numbers where a team's are due (rocSHMEM PR #35) in teams.rs and contexts.rs; nested 2d splits (SOS #1156), split and
+//! barrier and destroy (DeepEP PR #478) and more than 40 PEs (CANN SHMEM) in teams.rs and collectives.rs; small staging buffers of strided transfers in
+//! breadth.rs; the right way to reset a signal (DistCA #75) in docs/memory-model.md; put_signal of nothing (OpenSHMEM specification #206), transfers around the NIC's limit (gloo #474) and
 //! self-targeted calls of one PE in data.rs; signals that cover the data of their own put, and others only behind a fence (NVIDIA/nvshmem
 //! #75) in litmus.rs; strided transfers in breadth.rs; dead peers (DeepEP PR #370, NVIDIA/nvshmem #63), waits that nobody fulfils (sglang
 //! #36943) and calls without attach in faults.rs; NICs without atomics (ishmem #20) in atomics.rs; missing PEs (NCCL PR #2318) in
