@@ -485,6 +485,11 @@ fn arrays_that_are_no_graph_are_refused_in_one_line() {
     std::fs::write(path.with_file_name("num-node-list.csv"), b"2\n3\n").unwrap();
     let folder = path_text(path.parent().unwrap());
     refused(&["--graph", &folder], &["num-node-list.csv", "one line"]);
+    std::fs::write(path.with_file_name("num-node-list.csv"), b"2\n").unwrap();
+    refused(
+        &["--graph", &folder, "--nodes", "3"],
+        &["num-node-list.csv", "2 nodes", "--nodes says 3"],
+    );
     let (_folder, table) = file("node-feat.csv", b"1,2\n3\n");
     refused(
         &["--graph", &karate(), "--features", &path_text(&table)],

@@ -324,7 +324,11 @@ fn weight_values(array: &Array, name: &str, edges: usize) -> Result<Vec<f32>, Gr
 }
 
 /// The raw folder of one of OGB's node property data sets: `edge.csv.gz` (source,target a line) and `num-node-list.csv.gz`.
-pub fn read_ogb(folder: &Path, weights: &Weights<'_>) -> Result<RawEdges, GraphError> {
+pub fn read_ogb(
+    folder: &Path,
+    weights: &Weights<'_>,
+    asked: Option<u64>,
+) -> Result<RawEdges, GraphError> {
     let file = |stem: &str| {
         let packed = folder.join(format!("{stem}.csv.gz"));
         if packed.exists() {
@@ -352,6 +356,12 @@ pub fn read_ogb(folder: &Path, weights: &Weights<'_>) -> Result<RawEdges, GraphE
             "expected one line with the number of nodes: data sets of one graph are read",
         ));
     };
+    if let Some(asked) = asked.filter(|&asked| asked != nodes) {
+        return Err(content(
+            &name,
+            format!("says {nodes} nodes, and --nodes says {asked}"),
+        ));
+    }
     let edges = file("edge");
     let name = edges.display().to_string();
     let mut lines = Lines::new(open_text(&edges, &name)?.0, &name);

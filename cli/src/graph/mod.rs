@@ -473,7 +473,7 @@ fn read_folder(
 ) -> Result<(RawEdges, Form), GraphError> {
     let has = |file: &str| path.join(file).is_file();
     if has("edge.csv.gz") || has("edge.csv") {
-        return Ok((arrays::read_ogb(path, weights)?, Form::Arrays));
+        return Ok((arrays::read_ogb(path, weights, nodes)?, Form::Arrays));
     }
     if has("indptr.npy") || has("edge_index.npy") {
         let store = Store::Folder(path.to_owned());
