@@ -443,7 +443,7 @@ fn a_slot_passes_to_another_group_without_a_reset() {
             let all = world
                 .group(&[0, 1, 2, 3, 4], me, 1, generation as u64, 64)
                 .expect("all are members");
-            all.sync();
+            all.sync().expect("met");
         }
     });
 }
