@@ -17,6 +17,8 @@ pub struct Identity {
     pub n_pes: u32,
     /// Number among the PEs of this machine; chooses the device.
     pub local_rank: u32,
+    /// PEs of the job on this machine; all of them where the launcher does not say.
+    pub local_size: u32,
     /// Whose variables said so.
     pub launcher: &'static str,
     /// Host and port of the store; `None` in a job of one PE.
@@ -96,6 +98,8 @@ struct Launcher {
     local_rank: &'static [&'static str],
     local_size: &'static [&'static str],
     job: &'static [&'static str],
+    /// The process above all PEs of a machine, which names the job where no variable does; empty: none.
+    process: &'static str,
 }
 
 const LAUNCHERS: &[Launcher] = &[
@@ -106,6 +110,7 @@ const LAUNCHERS: &[Launcher] = &[
         local_rank: &["LOCAL_RANK"],
         local_size: &["LOCAL_WORLD_SIZE"],
         job: &["TORCHELASTIC_RUN_ID", "MASTER_PORT"],
+        process: "",
     },
     Launcher {
         name: "Open MPI",
@@ -118,6 +123,7 @@ const LAUNCHERS: &[Launcher] = &[
             "OMPI_MCA_ess_base_jobid",
             "OMPI_MCA_orte_hnp_uri",
         ],
+        process: "",
     },
     Launcher {
         name: "Slurm",
@@ -126,6 +132,7 @@ const LAUNCHERS: &[Launcher] = &[
         local_rank: &["SLURM_LOCALID"],
         local_size: &[],
         job: &["SLURM_JOB_ID", "SLURM_STEP_ID"],
+        process: "",
     },
     Launcher {
         name: "PMI",
@@ -134,6 +141,7 @@ const LAUNCHERS: &[Launcher] = &[
         local_rank: &["MPI_LOCALRANKID", "PMI_LOCAL_RANK"],
         local_size: &["MPI_LOCALNRANKS", "PMI_LOCAL_SIZE"],
         job: &["PMI_JOBID", "PMI_PORT", "HYDRA_BSTRAP_TOKEN"],
+        process: "hydra_pmi_proxy",
     },
 ];
 
@@ -161,6 +169,7 @@ pub fn find(
                 pe,
                 n_pes,
                 local_rank: config.local_rank.unwrap_or(pe),
+                local_size: n_pes,
                 launcher: "NPUSHMEM_PE",
                 serves: config.store_server == StoreServer::Pe0 && pe == 0 && n_pes > 1,
                 store: store.filter(|_| n_pes > 1),
@@ -185,6 +194,7 @@ pub fn find(
                 pe: 0,
                 n_pes: 1,
                 local_rank: config.local_rank.unwrap_or(0),
+                local_size: 1,
                 launcher: "nobody",
                 store: None,
                 serves: false,
@@ -222,8 +232,12 @@ fn foreign(
         Some(rank) => rank,
         None => first_number(launcher.local_rank)?.unwrap_or(pe),
     };
+    let local_size = first_number(launcher.local_size)?.filter(|size| (1..=n_pes).contains(size));
     let mut name: Vec<String> = vec![launcher.name.to_string()];
     name.extend(launcher.job.iter().filter_map(|variable| lookup(variable)));
+    if name.len() == 1 && !launcher.process.is_empty() {
+        name.extend(super::ancestor::named(launcher.process));
+    }
     let name = name.join("/");
     let store = if n_pes == 1 {
         None
@@ -234,7 +248,7 @@ fn foreign(
     } else {
         let one_machine = match launcher.name {
             "Slurm" => number("SLURM_NNODES", lookup)? == Some(1),
-            _ => first_number(launcher.local_size)? == Some(n_pes),
+            _ => local_size == Some(n_pes),
         };
         if !one_machine || name == launcher.name {
             return Err(IdentityError::NoStore {
@@ -250,6 +264,7 @@ fn foreign(
         pe,
         n_pes,
         local_rank,
+        local_size: local_size.unwrap_or(n_pes),
         launcher: launcher.name,
         serves: pe == 0 && store.is_some() && config.store_server != StoreServer::Launcher,
         store,

@@ -3,6 +3,7 @@
 //! identity.rs reads the launcher's environment; store.rs and client.rs are a small TCP store with a job token and deadlines; wire.rs
 //! has its frames. What it is not: a data path. Called by [`crate::World`]; [`store::Server`] also by the launcher.
 
+mod ancestor;
 pub mod client;
 pub mod identity;
 pub mod store;

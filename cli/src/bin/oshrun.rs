@@ -35,7 +35,9 @@ Usage: oshrun [OPTIONS] PROGRAM [ARGUMENTS]
   --keep-going             let the others go on when a PE fails
   -h, --help; -V, --version
 
-Accepted, without effect on one machine: --oversubscribe, --allow-run-as-root, -q, --quiet, --bind-to P, --map-by P, --mca KEY VALUE.
+Accepted, without effect on one machine: --oversubscribe, --nooversubscribe, --allow-run-as-root, -q, --quiet, -v, --verbose, --report-bindings,
+--display-map, -genvall, --bind-to P, --map-by P, --rank-by P, --mca KEY VALUE, -N N and -ppn N (PEs of a machine), and --host with this machine's
+name.
 
 Exit code: that of shmem_global_exit, or of the first PE that failed (128 + signal when a signal killed it); 124 after a timeout, 127 when the
 program is not found.
@@ -82,7 +84,8 @@ fn print(text: &str) -> ExitCode {
 
 fn parse(args: impl Iterator<Item = OsString>) -> Result<Request, String> {
     let mut args = args.peekable();
-    let mut pes = 1;
+    let mut pes = None;
+    let mut per_machine = None;
     let mut tagged = false;
     let mut env = Vec::new();
     let mut job = Job {
@@ -124,7 +127,7 @@ fn parse(args: impl Iterator<Item = OsString>) -> Result<Request, String> {
         };
         match name.as_str() {
             "-n" | "-np" | "-c" | "--n" | "--np" | "--pes" => {
-                pes = number(&name, &value("a number of PEs")?)?;
+                pes = Some(number(&name, &value("a number of PEs")?)?);
             }
             "-x" => env.extend(variable(&value("a variable")?)),
             "-genv" | "-env" | "--genv" | "--env" => {
@@ -151,9 +154,26 @@ fn parse(args: impl Iterator<Item = OsString>) -> Result<Request, String> {
                     .map_err(|error| format!("{name} {}: {error}", text.display()))?;
             }
             "--keep-going" => job.keep_going = true,
-            "--oversubscribe" | "-oversubscribe" | "--allow-run-as-root" | "-q" | "--quiet" => {}
-            "--bind-to" | "-bind-to" | "--map-by" | "-map-by" => {
+            "--oversubscribe"
+            | "-oversubscribe"
+            | "--nooversubscribe"
+            | "-nooversubscribe"
+            | "--allow-run-as-root"
+            | "-q"
+            | "--quiet"
+            | "-v"
+            | "--verbose"
+            | "--report-bindings"
+            | "-report-bindings"
+            | "--display-map"
+            | "-display-map"
+            | "-genvall"
+            | "-envall" => {}
+            "--bind-to" | "-bind-to" | "--map-by" | "-map-by" | "--rank-by" | "-rank-by" => {
                 value("a policy")?;
+            }
+            "-N" | "-ppn" | "--ppn" | "-npernode" | "--npernode" => {
+                per_machine = Some(number(&name, &value("a number of PEs")?)?);
             }
             "--mca" | "-mca" => {
                 value("a parameter and its value")?;
@@ -161,8 +181,15 @@ fn parse(args: impl Iterator<Item = OsString>) -> Result<Request, String> {
             }
             "-h" | "--help" | "-help" => return Ok(Request::Help),
             "-V" | "--version" => return Ok(Request::Version),
-            "-H" | "--host" | "--hostfile" | "-hostfile" | "-f" | "--machinefile"
-            | "-machinefile" => {
+            "-H" | "-host" | "--host" | "-hosts" => {
+                let names = value("names of machines")?;
+                if let Some(other) = elsewhere(&names.to_string_lossy()) {
+                    return Err(format!(
+                        "{name} {other}: jobs over several hosts are not supported, and that is not this one"
+                    ));
+                }
+            }
+            "--hostfile" | "-hostfile" | "-f" | "--machinefile" | "-machinefile" => {
                 return Err(format!("{name}: jobs over several hosts are not supported"));
             }
             "--" => match args.next() {
@@ -171,6 +198,14 @@ fn parse(args: impl Iterator<Item = OsString>) -> Result<Request, String> {
             },
             _ => return Err(format!("unknown option {name}")),
         }
+    };
+    let pes = match (pes, per_machine) {
+        (Some(pes), Some(most)) if pes > most => {
+            return Err(format!(
+                "{pes} PEs with {most} on each machine: jobs over several hosts are not supported"
+            ))
+        }
+        (pes, per_machine) => pes.or(per_machine).unwrap_or(1),
     };
     if let Input::Pe(pe) = job.input {
         if pe >= pes {
@@ -201,6 +236,15 @@ fn number(name: &str, text: &OsString) -> Result<u32, String> {
             text.display()
         )),
     }
+}
+
+/// The first machine in a list such as `localhost:4,n1` that is not this one.
+fn elsewhere(list: &str) -> Option<&str> {
+    let own = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let own = own.trim();
+    list.split(',')
+        .map(|entry| entry.split(':').next().unwrap_or(entry).trim())
+        .find(|name| !["localhost", "127.0.0.1", own].contains(name))
 }
 
 /// NAME=VALUE; a name alone is inherited as every variable is.
@@ -243,6 +287,8 @@ mod tests {
             "--np=3 prog",
             "-c 3 prog",
             "--mca a b --oversubscribe -np 3 prog",
+            "-N 3 prog",
+            "-n 3 -ppn 4 --bind-to core --host localhost:8 -genvall prog",
         ] {
             assert_eq!(job(line).unwrap().pes, 3, "{line}");
         }
@@ -276,7 +322,9 @@ mod tests {
             ("", "no program"),
             ("-n 0 prog", "-n 0: expected a number of PEs"),
             ("-n", "-n needs a number of PEs"),
-            ("-n 2 --host a prog", "several hosts"),
+            ("-n 2 --host a prog", "--host a: jobs over several hosts"),
+            ("-n 2 -H localhost,b prog", "-H b: jobs over several hosts"),
+            ("-n 4 -N 2 prog", "4 PEs with 2 on each machine"),
             ("--frobnicate prog", "unknown option --frobnicate"),
             ("-n 2 a : -n 2 b", "several programs"),
             ("-n 2 --stdin 2 a", "PEs run from 0 to 1"),
