@@ -165,6 +165,17 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether a setting, or what a launcher says, is the reason: programs end with exit code 2 then.
+    pub fn is_input(&self) -> bool {
+        matches!(
+            self,
+            Error::Config(_)
+                | Error::Identity(_)
+                | Error::Heap(HeapError::Share { .. })
+                | Error::Runtime(RuntimeError::Settings(_))
+        )
+    }
+
     /// Adds what the library was doing to a vendor error; for `map_err`.
     pub(crate) fn acl(doing: &'static str) -> impl FnOnce(AclError) -> Error {
         move |source| Error::Acl { doing, source }

@@ -276,6 +276,11 @@ impl World {
         Ok(buffer)
     }
 
+    /// Bytes of this PE's symmetric heap, as `SHMEM_SYMMETRIC_SIZE` says; a percentage comes out here.
+    pub fn heap_size(&self) -> u64 {
+        self.heap.asked()
+    }
+
     /// Bytes of the symmetric heap that are free.
     pub fn heap_free(&self) -> u64 {
         self.heap.free_bytes()

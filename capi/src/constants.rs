@@ -9,7 +9,7 @@
 use core::ffi::{c_int, c_long};
 
 /// `SHMEM_VENDOR_STRING`, and what `shmem_info_get_name` gives. At most [`SHMEM_MAX_NAME_LEN`] bytes with its end.
-pub const VENDOR_STRING: &str = concat!("npushmem ", env!("CARGO_PKG_VERSION"));
+pub const VENDOR_STRING: &str = npushmem::openshmem::VENDOR_STRING;
 
 /// Longs in every pSync array, whatever the collective: the standard's sizes are all this one.
 pub const SYNC_LONGS: c_int = 64;
@@ -26,11 +26,11 @@ macro_rules! constants {
 
 constants! {
     /// Version of the standard: 1.6.
-    SHMEM_MAJOR_VERSION: c_int = 1;
+    SHMEM_MAJOR_VERSION: c_int = npushmem::openshmem::VERSION.0;
     /// Version of the standard: 1.6.
-    SHMEM_MINOR_VERSION: c_int = 6;
+    SHMEM_MINOR_VERSION: c_int = npushmem::openshmem::VERSION.1;
     /// Bytes that shmem_info_get_name may write.
-    SHMEM_MAX_NAME_LEN: c_int = 256;
+    SHMEM_MAX_NAME_LEN: c_int = npushmem::openshmem::MAX_NAME_LEN as c_int;
     /// One thread.
     SHMEM_THREAD_SINGLE: c_int = 0;
     /// Several threads, the main one calls.

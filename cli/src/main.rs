@@ -9,6 +9,7 @@ mod gnn;
 mod graph;
 mod info;
 mod launch;
+mod layout;
 mod npy;
 mod operator;
 mod plan;

@@ -9,7 +9,7 @@ mod value;
 
 use std::time::Duration;
 
-pub use value::{parse_size, size_text, split_address, Kind, Value};
+pub use value::{parse_size, size_text, split_address, HeapSize, Kind, Value};
 use value::{FromValue, GIB, KIB, MIB, TIB};
 
 /// A setting whose value is one word of a list.
@@ -72,6 +72,18 @@ choice! {
         /// As `auto`, but a peer of the same machine that cannot be mapped is an error.
         On = "on",
         /// Map none; the NIC reaches everybody.
+        Off = "off",
+    }
+}
+
+choice! {
+    /// Whether huge pages stand behind a symmetric heap in host memory.
+    HugePages {
+        /// Where the system lets programs ask for them.
+        Auto = "auto",
+        /// As `auto`, and a line on standard error where it does not.
+        On = "on",
+        /// Never.
         Off = "off",
     }
 }
@@ -147,7 +159,14 @@ macro_rules! settings {
         /// All settings of a job, checked. Made by [`Config::from_env`]; the fields may be changed before
         /// [`crate::World::init_with`].
         #[derive(Clone, Debug, PartialEq)]
-        pub struct Config { $(#[doc = $help] pub $field: $ty,)+ }
+        pub struct Config {
+            $(#[doc = $help] pub $field: $ty,)+
+            /// No setting: whether `NPUSHMEM_TIMEOUT` was set, see [`Config::wait_limit`].
+            pub timeout_set: bool,
+            /// No setting: whether the symmetric heap is host memory, for programs that dereference symmetric addresses and never enable the
+            /// device.
+            pub host_heap: bool,
+        }
 
         /// The table: one row an environment variable.
         pub static SETTINGS: &[Setting] = &[$(Setting {
@@ -161,12 +180,15 @@ macro_rules! settings {
             /// The first setting whose value is not accepted.
             pub fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Result<Config, ConfigError> {
                 let mut rows = SETTINGS.iter();
+                let timeout_set = SETTINGS
+                    .iter()
+                    .any(|row| row.name == "NPUSHMEM_TIMEOUT" && row.given(&lookup).is_some());
                 Ok(Config { $($field: {
                     // The rows and the fields come from one list, so a row is always there.
                     let row = rows.next().unwrap_or(&SETTINGS[0]);
                     let value = row.read(&lookup)?;
                     <$ty as FromValue>::from_value(&value).ok_or_else(|| row.refuse(format!("{value:?}"), "out of range".into()))?
-                },)+ })
+                },)+ timeout_set, host_heap: false })
             }
         }
     };
@@ -174,6 +196,10 @@ macro_rules! settings {
 
 /// Most PEs of a job: indices and table sizes stay far from overflow.
 pub const MAX_PES: u64 = 1 << 16;
+/// Smallest symmetric heap of a PE, bytes.
+pub const MIN_HEAP: u64 = 64 * KIB;
+/// Largest symmetric heap of a PE, bytes.
+pub const MAX_HEAP: u64 = 64 * TIB;
 /// Most comm cores a PE (no SoC has more vector cores).
 pub const MAX_CORES: u64 = 256;
 
@@ -193,7 +219,7 @@ settings! {
     join_timeout: Duration = "NPUSHMEM_JOIN_TIMEOUT", Kind::Seconds { min: 0.1, max: 86400.0 }, "60", "Job", "seconds",
         "How long init waits for all PEs. The error lists who is missing.";
     timeout: Duration = "NPUSHMEM_TIMEOUT", Kind::Seconds { min: 0.05, max: 86400.0 }, "30", "Job", "seconds",
-        "Bound of every other wait: barriers, connections, and each wait inside a kernel.";
+        "Bound of every other wait: barriers, connections, and each wait inside a kernel. In C programs, where PEs may rightly work for long before they meet, it bounds barriers, collectives, locks and waits for variables only when it is set; the death of a PE ends them in any case.";
     kernel_timeout: Option<Duration> = "NPUSHMEM_KERNEL_TIMEOUT", Kind::Seconds { min: 0.05, max: 604800.0 }, "", "Job", "seconds",
         "How long synchronize waits for a kernel before it tells the kernel to stop. Unset: twice `NPUSHMEM_TIMEOUT`, so that a wait inside the kernel times out first and says what it waited for.";
 
@@ -202,12 +228,21 @@ settings! {
     device: Option<u32> = "NPUSHMEM_DEVICE", Kind::Integer { min: 0, max: 4095 }, "", "Runtime", "",
         "Device that this PE uses. Unset: local rank modulo the number of devices.";
 
-    symmetric_size: u64 = "SHMEM_SYMMETRIC_SIZE", Kind::Size { min: 64 * KIB, max: 64 * TIB }, "256M", "Heap", "bytes",
-        "Size of the symmetric heap of each PE; the same on every PE. What the library needs for itself comes on top.";
+    symmetric_size: HeapSize = "SHMEM_SYMMETRIC_SIZE", Kind::HeapSize { min: MIN_HEAP, max: MAX_HEAP }, "256M", "Heap", "bytes",
+        "Size of the symmetric heap of each PE; the same on every PE. A percentage is one of the machine's memory (of a container's limit, if that is less), shared out evenly over the job's PEs on it; with the vendor's runtime, of the device's memory. Host memory is taken page by page when it is first touched. What the library needs for itself comes on top.";
+    huge_pages: HugePages = "NPUSHMEM_HUGE_PAGES", Kind::Choice(HugePages::WORDS), "auto", "Heap", "",
+        "Huge pages behind a symmetric heap in host memory: `auto` asks for transparent ones where /sys/kernel/mm/transparent_hugepage/shmem_enabled lets programs ask, `on` says so in one line where that is not possible, `off` never asks.";
     mapped: Mapped = "NPUSHMEM_MAPPED", Kind::Choice(Mapped::WORDS), "auto", "Heap", "",
         "Whether peers' heaps are mapped into this process, for the `mapped` engine and for the host's put and get.";
     check_symmetry: bool = "NPUSHMEM_CHECK", Kind::Switch, "on", "Heap", "",
         "Whether host barriers compare the PEs' sequences of heap calls and name the first PE that differs.";
+
+    debug: bool = "SHMEM_DEBUG", Kind::Flag, "off", "OpenSHMEM", "",
+        "Whether the C API checks every call's arguments, and says what happens at init: a wrong one ends the job with a line that names routine, argument, value and range.";
+    print_version: bool = "SHMEM_VERSION", Kind::Flag, "off", "OpenSHMEM", "",
+        "Whether PE 0 of a C program prints the library's name and version at init.";
+    print_info: bool = "SHMEM_INFO", Kind::Flag, "off", "OpenSHMEM", "",
+        "Whether PE 0 of a C program prints all settings with their values at init.";
 
     cores: u32 = "NPUSHMEM_CORES", Kind::Integer { min: 1, max: MAX_CORES }, "4", "Device", "cores",
         "Comm cores a PE that programs enable when they do not choose themselves. Each has its own queue pair to every PE.";
@@ -282,6 +317,11 @@ impl Config {
         self.kernel_timeout.unwrap_or(self.timeout * 2)
     }
 
+    /// How long a host program's own waits for others may last; `None`: as long as all PEs live.
+    pub fn wait_limit(&self) -> Option<Duration> {
+        self.timeout_set.then_some(self.timeout)
+    }
+
     /// When the runtime itself ends a kernel, seconds: a little after the abort line was written, which lets the kernel say where it was.
     pub(crate) fn kernel_limit(&self) -> u16 {
         (self.kernel_wait().as_secs_f64().ceil() + 1.0).min(u16::MAX.into()) as u16
@@ -311,12 +351,14 @@ pub struct Entry {
     pub name: &'static str,
     /// The value in force as text; empty: unset.
     pub value: String,
-    /// Whether it comes from the environment (else it is the default).
-    pub from_environment: bool,
+    /// The environment variable that it comes from; `None`: it is the default.
+    pub source: Option<String>,
     /// Heading.
     pub category: &'static str,
     /// Unit, may be empty.
     pub unit: &'static str,
+    /// What is accepted.
+    pub accepted: String,
     /// What it does.
     pub help: &'static str,
 }
@@ -327,19 +369,19 @@ pub fn listing(lookup: impl Fn(&str) -> Option<String>) -> Vec<Entry> {
     SETTINGS
         .iter()
         .map(|row| {
-            let given = lookup(row.name).filter(|value| !value.is_empty());
-            let from_environment = given.is_some();
-            let value = match given {
-                Some(_) if row.name == "NPUSHMEM_JOB" => "(set)".to_string(),
-                Some(value) => value,
-                None => row.default.to_string(),
+            let given = row.given(&lookup);
+            let (source, value) = match given {
+                Some((source, _)) if row.name == "NPUSHMEM_JOB" => (Some(source), "(set)".into()),
+                Some((source, value)) => (Some(source), value),
+                None => (None, row.default.to_string()),
             };
             Entry {
                 name: row.name,
                 value,
-                from_environment,
+                source,
                 category: row.category,
                 unit: row.unit,
+                accepted: row.kind.accepted(),
                 help: row.help,
             }
         })
@@ -347,9 +389,22 @@ pub fn listing(lookup: impl Fn(&str) -> Option<String>) -> Vec<Entry> {
 }
 
 impl Setting {
+    /// The variable that is set, and its value: this setting's own; for the standard's settings else that of the deprecated name (`SMA_...`).
+    fn given(&self, lookup: &impl Fn(&str) -> Option<String>) -> Option<(String, String)> {
+        let old = self.name.strip_prefix("SHMEM_");
+        let names = [Some(self.name.to_string()), old.map(|n| format!("SMA_{n}"))];
+        names.into_iter().flatten().find_map(|name| {
+            let value = lookup(&name).filter(|text| !text.trim().is_empty())?;
+            Some((name, value))
+        })
+    }
+
     fn read(&self, lookup: &impl Fn(&str) -> Option<String>) -> Result<Value, ConfigError> {
-        let given = lookup(self.name).filter(|text| !text.trim().is_empty());
-        let text = given.as_deref().unwrap_or(self.default).trim();
+        let given = self.given(lookup);
+        let text = given
+            .as_ref()
+            .map_or(self.default, |(_, value)| value)
+            .trim();
         if text.is_empty() {
             return Ok(match self.kind {
                 Kind::Text { .. } => Value::Text(String::new()),
@@ -423,7 +478,7 @@ mod tests {
     #[test]
     fn every_default_of_the_table_is_accepted() {
         let config = Config::defaults();
-        assert_eq!(config.symmetric_size, 256 << 20);
+        assert_eq!(config.symmetric_size, HeapSize::Bytes(256 << 20));
         assert_eq!(config.timeout, Duration::from_secs(30));
         assert_eq!(config.qp_depth, 512);
         assert_eq!(config.pe, None);
@@ -448,12 +503,16 @@ mod tests {
             ("NPUSHMEM_QP_DEPTH", "500", "power of two from 64 to 32768"),
             ("NPUSHMEM_QP_DEPTH", "32", "power of two from 64 to 32768"),
             ("NPUSHMEM_RUNTIME", "cuda", "auto, acl, sim"),
-            ("SHMEM_SYMMETRIC_SIZE", "1X", "64 KiB to 64 TiB"),
-            ("SHMEM_SYMMETRIC_SIZE", "99999T", "64 KiB to 64 TiB"),
+            ("SHMEM_SYMMETRIC_SIZE", "1X", "up to 64 TiB"),
+            ("SHMEM_SYMMETRIC_SIZE", "1.2.3G", "such as 512M or 1.5G"),
+            ("SHMEM_SYMMETRIC_SIZE", "-1G", "such as 512M or 1.5G"),
+            ("SHMEM_SYMMETRIC_SIZE", "G", "such as 512M or 1.5G"),
+            ("NPUSHMEM_HUGE_PAGES", "2M", "one of auto, on, off"),
+            ("SHMEM_SYMMETRIC_SIZE", "99999T", "up to 64 TiB"),
             (
                 "SHMEM_SYMMETRIC_SIZE",
                 "99999999999999999999T",
-                "64 KiB to 64 TiB",
+                "up to 64 TiB",
             ),
             ("NPUSHMEM_CHECK", "perhaps", "on or off"),
         ] {
@@ -472,12 +531,26 @@ mod tests {
             ("64K", 65536),
             ("64kib", 65536),
             ("1.5M", 3 << 19),
+            ("1.5G", 3 << 29),
+            ("0.5g", 1 << 29),
+            (".25g", 1 << 28),
+            ("512M", 512 << 20),
+            ("512m", 512 << 20),
+            ("512 MiB", 512 << 20),
+            (" 512mb ", 512 << 20),
+            ("20mm", 20 << 20),
+            (".5m", 1 << 19),
+            ("3.1M", 3250586),
+            ("70000.5", 70001),
+            ("0", 65536),
+            ("1.5", 65536),
+            ("63K", 65536),
             ("2 G", 2 << 30),
             ("1T", 1 << 40),
         ] {
             assert_eq!(
                 with("SHMEM_SYMMETRIC_SIZE", text).map(|c| c.symmetric_size),
-                Ok(bytes),
+                Ok(HeapSize::Bytes(bytes)),
                 "{text}"
             );
         }
@@ -487,9 +560,45 @@ mod tests {
     }
 
     #[test]
+    fn a_percentage_of_memory_is_shared_out_over_the_pes() {
+        let gib = 1u64 << 30;
+        for (text, memory, sharers, bytes) in [
+            ("25%", 24 * gib, 1, 6 * gib),
+            ("25%", 24 * gib, 4, 3 * gib / 2),
+            ("100%", 24 * gib, 1, 24 * gib),
+            ("100.0 %", 24 * gib, 3, 8 * gib),
+            ("12.5%", 8 * gib, 2, gib / 2),
+            ("0.5%", gib, 1, (gib / 200) & !0xffff),
+            ("0.0001%", gib, 4, 0),
+        ] {
+            let size = with("SHMEM_SYMMETRIC_SIZE", text).map(|c| c.symmetric_size);
+            let size = size.unwrap_or_else(|error| panic!("{text}: {error}"));
+            assert_eq!(size.bytes(memory, sharers), bytes, "{text}");
+        }
+        for text in [
+            "0%", "0.0%", "100.1%", "200%", "%", "-5%", "1e1%", "5%%", "NaN%", "1M%",
+        ] {
+            let error = with("SHMEM_SYMMETRIC_SIZE", text)
+                .expect_err(text)
+                .to_string();
+            assert!(
+                error.contains(text)
+                    && error.contains("such as 512M or 1.5G")
+                    && error.contains("such as 25%"),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
     fn an_empty_value_counts_as_not_set() {
         assert_eq!(with("NPUSHMEM_PE", " "), Ok(Config::defaults()));
         assert_eq!(with("NPUSHMEM_TIMEOUT", ""), Ok(Config::defaults()));
+        assert_eq!(Config::defaults().wait_limit(), None);
+        assert_eq!(
+            with("NPUSHMEM_TIMEOUT", "30").map(|c| c.wait_limit()),
+            Ok(Some(Duration::from_secs(30)))
+        );
     }
 
     #[test]
@@ -507,8 +616,51 @@ mod tests {
                 .expect(name)
         };
         assert_eq!(of("NPUSHMEM_JOB").value, "(set)");
-        assert!(of("NPUSHMEM_TIMEOUT").from_environment);
+        assert_eq!(
+            of("NPUSHMEM_TIMEOUT").source.as_deref(),
+            Some("NPUSHMEM_TIMEOUT")
+        );
         assert_eq!(of("NPUSHMEM_QP_DEPTH").value, "512");
+        assert_eq!(of("NPUSHMEM_QP_DEPTH").source, None);
+    }
+
+    #[test]
+    fn the_standards_settings_have_their_old_names_too() {
+        let both = |new: &'static str| {
+            move |name: &str| match name {
+                "SMA_SYMMETRIC_SIZE" => Some("2M".to_string()),
+                "SHMEM_SYMMETRIC_SIZE" => Some(new.to_string()),
+                "SMA_DEBUG" => Some("anything".to_string()),
+                _ => None,
+            }
+        };
+        let config = Config::from_lookup(both("")).expect("accepted");
+        assert_eq!(config.symmetric_size, HeapSize::Bytes(2 << 20));
+        assert!(config.debug);
+        let config = Config::from_lookup(both("4M")).expect("accepted");
+        assert_eq!(config.symmetric_size, HeapSize::Bytes(4 << 20));
+        let entries = listing(both(""));
+        let size = entries.iter().find(|e| e.name == "SHMEM_SYMMETRIC_SIZE");
+        let source = size.and_then(|e| e.source.as_deref());
+        assert_eq!(source, Some("SMA_SYMMETRIC_SIZE"));
+    }
+
+    #[test]
+    fn a_flag_is_on_with_any_value_but_those_that_say_no() {
+        for (value, on) in [
+            ("1", true),
+            ("yes", true),
+            ("x", true),
+            ("0", false),
+            ("off", false),
+            ("No", false),
+        ] {
+            assert_eq!(
+                with("SHMEM_DEBUG", value).map(|c| c.debug),
+                Ok(on),
+                "{value}"
+            );
+        }
     }
 
     #[test]

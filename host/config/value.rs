@@ -28,6 +28,14 @@ pub enum Kind {
         /// Largest accepted value, bytes.
         max: u64,
     },
+    /// Bytes as OpenSHMEM 1.6 has them (section "Environment Variables": what follows the suffix is ignored), or a percentage above 0 and up to
+    /// 100, such as `12.5%`. Less than `min` becomes `min`.
+    HeapSize {
+        /// Smallest size, bytes.
+        min: u64,
+        /// Largest accepted value, bytes.
+        max: u64,
+    },
     /// Seconds, as a decimal fraction.
     Seconds {
         /// Smallest accepted value, seconds.
@@ -39,6 +47,8 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// `on` or `off` (also 1/0, true/false, yes/no).
     Switch,
+    /// On with any value but 0, off, false and no.
+    Flag,
     /// `host:port`, port 1 to 65535; IPv6 hosts in brackets.
     Address,
     /// Text of at most `max` bytes.
@@ -55,6 +65,8 @@ pub enum Value {
     Unset,
     /// A number, or bytes.
     Integer(u64),
+    /// A part of something, in percent.
+    Percent(f64),
     /// A duration.
     Seconds(Duration),
     /// A switch.
@@ -84,6 +96,15 @@ impl FromValue for u32 {
 impl FromValue for u16 {
     fn from_value(value: &Value) -> Option<Self> {
         u64::from_value(value).and_then(|n| n.try_into().ok())
+    }
+}
+impl FromValue for HeapSize {
+    fn from_value(value: &Value) -> Option<Self> {
+        match value {
+            Value::Integer(n) => Some(HeapSize::Bytes(*n)),
+            Value::Percent(percent) => Some(HeapSize::Percent(*percent)),
+            _ => None,
+        }
     }
 }
 impl FromValue for Duration {
@@ -119,6 +140,44 @@ impl<T: FromValue> FromValue for Option<T> {
     }
 }
 
+/// How large a symmetric heap is to be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum HeapSize {
+    /// So many bytes.
+    Bytes(u64),
+    /// So much of the memory that there is, above 0 and up to 100, shared out evenly over the PEs that use it.
+    Percent(f64),
+}
+
+impl HeapSize {
+    /// Bytes a PE, where `sharers` PEs share `memory` bytes. Whole units of 64 KiB where it is a percentage, so that machines whose memory
+    /// differs by a few pages agree.
+    pub fn bytes(self, memory: u64, sharers: u32) -> u64 {
+        match self {
+            HeapSize::Bytes(bytes) => bytes,
+            HeapSize::Percent(percent) => {
+                let share = memory as f64 * (percent / 100.0) / f64::from(sharers.max(1));
+                share as u64 / (64 * KIB) * (64 * KIB)
+            }
+        }
+    }
+}
+
+impl From<u64> for HeapSize {
+    fn from(bytes: u64) -> Self {
+        HeapSize::Bytes(bytes)
+    }
+}
+
+impl std::fmt::Display for HeapSize {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            HeapSize::Bytes(bytes) => f.write_str(&size_text(*bytes)),
+            HeapSize::Percent(percent) => write!(f, "{percent}%"),
+        }
+    }
+}
+
 /// Bytes in a KiB, MiB, GiB and TiB.
 pub(super) const KIB: u64 = 1 << 10;
 pub(super) const MIB: u64 = 1 << 20;
@@ -137,9 +196,17 @@ impl Kind {
                     size_text(*max)
                 )
             }
+            Kind::HeapSize { min, max } => {
+                format!(
+                    "bytes up to {} (at least {} are made), with the suffixes K, M, G or T if you like, such as 512M or 1.5G, or a percentage above 0 up to 100, such as 25%",
+                    size_text(*max),
+                    size_text(*min)
+                )
+            }
             Kind::Seconds { min, max } => format!("seconds from {min} to {max}, such as 0.5 or 30"),
             Kind::Choice(words) => format!("one of {}", words.join(", ")),
             Kind::Switch => "on or off".to_string(),
+            Kind::Flag => "any value; 0, off, false and no leave it off".to_string(),
             Kind::Address => {
                 "host:port with a port from 1 to 65535, such as 127.0.0.1:29500".to_string()
             }
@@ -163,6 +230,10 @@ impl Kind {
                 }
             }
             Kind::Size { min, max } => in_range(parse_size(text)?, *min, *max).map(Value::Integer),
+            Kind::HeapSize { min, max } => match text.strip_suffix('%') {
+                Some(number) => percentage(number.trim_end()).map(Value::Percent),
+                None => in_range(standard_size(text)?.max(*min), *min, *max).map(Value::Integer),
+            },
             Kind::Seconds { min, max } => {
                 let seconds: f64 = text
                     .parse()
@@ -186,6 +257,10 @@ impl Kind {
                 "off" | "0" | "false" | "no" => Ok(Value::Switch(false)),
                 _ => Err("neither on nor off".to_string()),
             },
+            Kind::Flag => Ok(Value::Switch(!matches!(
+                text.to_ascii_lowercase().as_str(),
+                "0" | "off" | "false" | "no"
+            ))),
             Kind::Address => split_address(text).map(|_| Value::Text(text.to_string())),
             Kind::Text { max } => {
                 if text.len() <= *max {
@@ -228,6 +303,22 @@ fn whole(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| "too large".to_string())
 }
 
+fn percentage(text: &str) -> Result<f64, String> {
+    let plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    let percent: f64 = text
+        .parse()
+        .ok()
+        .filter(|_| plain)
+        .ok_or("not a percentage")?;
+    if percent <= 0.0 {
+        Err("no memory at all".to_string())
+    } else if percent > 100.0 {
+        Err("more than all memory".to_string())
+    } else {
+        Ok(percent)
+    }
+}
+
 fn in_range(n: u64, min: u64, max: u64) -> Result<u64, String> {
     if n < min {
         Err("too small".to_string())
@@ -235,6 +326,23 @@ fn in_range(n: u64, min: u64, max: u64) -> Result<u64, String> {
         Err("too large".to_string())
     } else {
         Ok(n)
+    }
+}
+
+/// As [`parse_size`], the standard's way: a number alone may be a fraction, and what follows the suffix is ignored ("20kk" is "20k").
+fn standard_size(text: &str) -> Result<u64, String> {
+    let is_digit = |c: char| c.is_ascii_digit() || c == '.';
+    let digits = text.find(|c| !is_digit(c)).unwrap_or(text.len());
+    let (number, rest) = text.split_at(digits);
+    match rest.trim_start().chars().next() {
+        Some(suffix) if "kmgt".contains(suffix.to_ascii_lowercase()) => {
+            parse_size(&format!("{number}{suffix}"))
+        }
+        None if number.contains('.') => match number.parse::<f64>() {
+            Ok(bytes) if bytes < 2f64.powi(63) => Ok(bytes.ceil() as u64),
+            _ => Err("not a number of bytes".to_string()),
+        },
+        _ => parse_size(text),
     }
 }
 
@@ -253,7 +361,7 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
         "m" | "mb" | "mib" => MIB,
         "g" | "gb" | "gib" => GIB,
         "t" | "tb" | "tib" => TIB,
-        other => return Err(format!("unknown suffix {other:?}")),
+        _ => return Err(format!("unknown suffix {:?}", suffix.trim())),
     };
     if let Ok(n) = whole(number) {
         return n.checked_mul(unit).ok_or_else(|| "too large".to_string());
@@ -267,7 +375,7 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     if unit == 1 {
         return Err("a fraction of a byte".to_string());
     }
-    let bytes = fraction * unit as f64;
+    let bytes = (fraction * unit as f64).ceil();
     if bytes.is_finite() && bytes < 2f64.powi(63) {
         Ok(bytes as u64)
     } else {

@@ -18,16 +18,16 @@ use npushmem_ffi::acl;
 use crate::abi;
 use crate::bootstrap::wire::Label;
 use crate::bootstrap::Bootstrap;
-use crate::config::{size_text, Config, Mapped};
+use crate::config::{size_text, Config, HeapSize, Mapped, MIN_HEAP};
 use crate::error::Error;
-use crate::runtime::owners::{Device, Mapping, PhysicalMemory, SharedHandle};
+use crate::runtime::owners::{Device, Mapping, PhysicalMemory, Place, SharedHandle};
 use crate::runtime::result::{DeviceAddress, FABRIC_HANDLE_SIZE};
 use crate::runtime::{self, AclError, Series};
 use crate::shm::layout;
 use alloc::{Block, SymmetricAllocator, UNIT};
 
 /// The symmetric heap failed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum HeapError {
     /// No room.
     #[error("symmetric heap exhausted: asked {}, free {} (largest block {}, {live} live allocations); raise SHMEM_SYMMETRIC_SIZE (now {})", size_text(*asked), size_text(*free), size_text(*largest), size_text(*size))]
@@ -63,6 +63,18 @@ pub enum HeapError {
         /// The runtime's error.
         #[source]
         source: AclError,
+    },
+    /// A percentage of memory that is too little, or of memory that is not known.
+    #[error("SHMEM_SYMMETRIC_SIZE={percent}% of {} for {sharers} PEs is {} a PE; a heap has {} at least", size_text(*memory), size_text(*bytes), size_text(MIN_HEAP))]
+    Share {
+        /// The setting.
+        percent: f64,
+        /// Bytes that are shared out; 0 where the system does not say.
+        memory: u64,
+        /// PEs that share them.
+        sharers: u32,
+        /// Bytes a PE.
+        bytes: u64,
     },
     /// PEs with different heaps.
     #[error("the heap is not symmetric: {what} is {mine} here (PE {me}) and {theirs} on PE {pe}; give all PEs the same settings and devices of one kind")]
@@ -166,7 +178,8 @@ pub(crate) struct Heap {
     sync_size: u64,
     shm_offset: u64,
     user_offset: u64,
-    user_size: u64,
+    /// What SHMEM_SYMMETRIC_SIZE came to, bytes.
+    asked: u64,
     base: DeviceAddress,
     memory: Option<Memory>,
 }
@@ -199,7 +212,12 @@ impl Heap {
     ) -> Result<Heap, Error> {
         let (me, n_pes) = (bootstrap.identity().pe, bootstrap.identity().n_pes);
         let api = device.api();
-        let granule = PhysicalMemory::granularity(device)
+        let place = if config.host_heap {
+            Place::Host
+        } else {
+            Place::Device
+        };
+        let granule = PhysicalMemory::granularity(device, place)
             .map_err(Error::acl("asking for the heap's granularity"))?
             .max(1);
         let sync_size = abi::sync_size(max_cores.into(), n_pes.into());
@@ -210,9 +228,10 @@ impl Heap {
             0
         };
         let user_offset = (shm_offset + shm_size).next_multiple_of(USER_ALIGNMENT);
-        let user_size = config.symmetric_size.next_multiple_of(UNIT);
+        let asked = wanted(device, config, bootstrap.identity().local_size)?;
+        let user_size = asked.next_multiple_of(UNIT);
         let size = (user_offset + user_size).next_multiple_of(granule);
-        let memory = PhysicalMemory::new(device, size).map_err(|source| {
+        let memory = PhysicalMemory::new(device, size, place).map_err(|source| {
             let (free, total) = api.memory_info(acl::ACL_HBM_MEM).unwrap_or((0, 0));
             HeapError::Memory {
                 asked: size,
@@ -324,7 +343,7 @@ impl Heap {
             sync_size,
             shm_offset,
             user_offset,
-            user_size,
+            asked,
             base: own.address(),
             memory: Some(Memory {
                 _imported: imported,
@@ -341,6 +360,11 @@ impl Heap {
     /// First byte of this PE's heap, as its cores see it.
     pub(crate) fn base(&self) -> DeviceAddress {
         self.base
+    }
+
+    /// Bytes that SHMEM_SYMMETRIC_SIZE came to.
+    pub(crate) fn asked(&self) -> u64 {
+        self.asked
     }
 
     /// Bytes of the heap, sync area included.
@@ -382,7 +406,7 @@ impl Heap {
                 free: full.free,
                 largest: full.largest,
                 live: full.live,
-                size: self.user_size,
+                size: self.asked,
             }),
         }
     }
@@ -396,6 +420,33 @@ impl Heap {
     pub(crate) fn free_bytes(&self) -> u64 {
         lock(&self.allocator).free_bytes()
     }
+}
+
+/// Bytes that SHMEM_SYMMETRIC_SIZE comes to for one of `sharers` PEs of this machine.
+fn wanted(device: &Device, config: &Config, sharers: u32) -> Result<u64, Error> {
+    let HeapSize::Percent(percent) = config.symmetric_size else {
+        return Ok(config.symmetric_size.bytes(0, 1));
+    };
+    let api = device.api();
+    let (memory, sharers) = if runtime::host_accessible(api.kind()) {
+        (crate::machine::memory().unwrap_or(0), sharers)
+    } else {
+        let (_, total) = api
+            .memory_info(acl::ACL_HBM_MEM)
+            .map_err(Error::acl("asking for the device's memory"))?;
+        (total, 1)
+    };
+    let bytes = config.symmetric_size.bytes(memory, sharers);
+    if bytes < MIN_HEAP {
+        return Err(HeapError::Share {
+            percent,
+            memory,
+            sharers,
+            bytes,
+        }
+        .into());
+    }
+    Ok(bytes)
 }
 
 /// What the user allocates begins at a multiple of this, bytes.

@@ -343,10 +343,19 @@ unsafe impl Send for PhysicalMemory {}
 // SAFETY: as above.
 unsafe impl Sync for PhysicalMemory {}
 
+/// Where physical memory is to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The device's HBM.
+    Device,
+    /// The host's memory.
+    Host,
+}
+
 impl PhysicalMemory {
     /// `aclrtMallocPhysical`.
-    pub fn new(device: &Device, bytes: u64) -> Result<PhysicalMemory, AclError> {
-        let what = Self::kind(device);
+    pub fn new(device: &Device, bytes: u64, place: Place) -> Result<PhysicalMemory, AclError> {
+        let what = Self::kind(device, place);
         Ok(PhysicalMemory {
             api: device.api.clone(),
             handle: device.api.malloc_physical(bytes, &what)?,
@@ -354,19 +363,27 @@ impl PhysicalMemory {
     }
 
     /// `aclrtMemGetAllocationGranularity` of such memory.
-    pub fn granularity(device: &Device) -> Result<u64, AclError> {
-        device.api.granularity(Self::kind(device))
+    pub fn granularity(device: &Device, place: Place) -> Result<u64, AclError> {
+        device.api.granularity(Self::kind(device, place))
     }
 
-    /// HBM of the device in 2 MiB pages.
-    fn kind(device: &Device) -> acl::aclrtPhysicalMemProp {
+    /// HBM of the device in 2 MiB pages, or the host's memory.
+    fn kind(device: &Device, place: Place) -> acl::aclrtPhysicalMemProp {
+        let (attribute, id, location) = match place {
+            Place::Device => (
+                acl::ACL_HBM_MEM_HUGE,
+                device.number as u32,
+                acl::ACL_MEM_LOCATION_TYPE_DEVICE,
+            ),
+            Place::Host => (acl::ACL_DDR_MEM_HUGE, 0, acl::ACL_MEM_LOCATION_TYPE_HOST),
+        };
         acl::aclrtPhysicalMemProp {
             handleType: acl::ACL_MEM_HANDLE_TYPE_NONE,
             allocationType: acl::ACL_MEM_ALLOCATION_TYPE_PINNED,
-            memAttr: acl::ACL_HBM_MEM_HUGE,
+            memAttr: attribute,
             location: acl::aclrtMemLocation {
-                id: device.number as u32,
-                type_: acl::ACL_MEM_LOCATION_TYPE_DEVICE,
+                id,
+                type_: location,
             },
             reserve: 0,
         }

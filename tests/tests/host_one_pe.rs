@@ -6,7 +6,7 @@ use npushmem_tests::kernels;
 fn config() -> Config {
     let mut config = Config::defaults();
     config.runtime = npushmem::config::Runtime::Sim;
-    config.symmetric_size = 1 << 20;
+    config.symmetric_size = (1u64 << 20).into();
     config
 }
 

@@ -230,7 +230,8 @@ pub fn run(args: GnnArgs) -> Result<(), Failure> {
     drop(weights);
     let heap = jobs.heap_bytes() + HEAP_SLACK;
     let mut env = Vec::new();
-    if heap > config.symmetric_size {
+    let memory = npushmem::machine::memory().unwrap_or(0);
+    if heap > config.symmetric_size.bytes(memory, args.pes) {
         env.push(("SHMEM_SYMMETRIC_SIZE".into(), heap.to_string().into()));
     }
     let job = Job {
