@@ -52,7 +52,7 @@ pub unsafe fn broadcast(
             group.wait_finished(number)?;
         }
     } else {
-        group.see(root, number)?;
+        group.see_only(root, number)?;
         group.compare(root, number, word)?;
         // SAFETY: the root has published, and waits (or leaves its staging buffer alone) until this PE finishes.
         unsafe {

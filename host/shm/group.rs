@@ -8,8 +8,8 @@
 //! members' "finished" lines. Numbers never go back, also when a slot passes to another group: that one starts above.
 
 use super::layout::{self, Slot, HEADER_AUX, MOST_ROUNDS, RING, STAGED};
-use super::wait::{self, GiveUp, Stop};
-use std::sync::atomic::{AtomicU64, Ordering};
+use super::wait::{self, GiveUp, Stop, Waiting};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::Arc;
 
 /// Members up to which a barrier reads everybody's line, where every PE has a core of its own. Beyond, rounds of a dissemination barrier cost less.
@@ -55,7 +55,12 @@ pub enum Kind {
     Reduce,
     /// Creation of teams.
     Split,
+    /// The comparison of a collective's arguments before it.
+    Arguments,
 }
+
+/// A routine's name, for messages: thin, so that it is stored at once.
+pub type Routine = &'static &'static str;
 
 /// How the members of a group wait, and what they check.
 #[derive(Clone, Default)]
@@ -73,6 +78,8 @@ pub struct Group {
     me: usize,
     flat: bool,
     policy: Policy,
+    /// The routine that this PE is in, or was in last: a [`Routine`], or null.
+    routine: AtomicPtr<&'static str>,
     /// Number of the operation that this PE is in or was in last. Relaxed: one thread at a time is in a team's collectives.
     number: AtomicU64,
     /// Every member is known to have finished this operation.
@@ -100,8 +107,50 @@ impl Group {
             me,
             flat: size <= FLAT_WITH_CORES || size > cores,
             policy,
+            routine: AtomicPtr::default(),
             number: AtomicU64::new(start),
             known: AtomicU64::new(start),
+        }
+    }
+
+    /// Notes the routine whose work begins, for messages about waits.
+    #[inline]
+    pub fn enter(&self, routine: Routine) {
+        self.routine
+            .store(std::ptr::from_ref(routine).cast_mut(), Ordering::Relaxed);
+    }
+
+    /// What a wait in operation `number` waits for: the members whose number in `line` is lower, and what they have not done.
+    #[cold]
+    fn waiting(&self, line: impl Fn(Slot) -> *mut u8, number: u64, deed: &str) -> Waiting {
+        let is_late = |member: usize| {
+            // SAFETY: a line of a mapped slot.
+            let theirs = unsafe { super::group::number(line(self.slots[member])) };
+            theirs.load(Ordering::Acquire) < number
+        };
+        let late: Vec<u32> = (0..self.size())
+            .filter(|member| *member != self.me && is_late(*member))
+            .map(|member| self.pes[member])
+            .collect();
+        self.waiting_for(&late, deed)
+    }
+
+    #[cold]
+    fn waiting_for(&self, late: &[u32], deed: &str) -> Waiting {
+        // SAFETY: null, or a name that is never freed.
+        let routine = unsafe { self.routine.load(Ordering::Relaxed).as_ref() };
+        let has = if late.len() == 1 { "has" } else { "have" };
+        Waiting {
+            routine: routine.copied().unwrap_or("a collective"),
+            what: match late {
+                // They have come in this very moment.
+                [] => format!("members of a team of {}", self.size()),
+                late => format!(
+                    "{} of {} in the team, which {has} not {deed}",
+                    wait::pe_list(late),
+                    self.size()
+                ),
+            },
         }
     }
 
@@ -173,8 +222,13 @@ impl Group {
 
     /// Waits until a line holds `number` at least.
     #[inline]
-    fn reaches(&self, line: &AtomicU64, number: u64) -> Result<(), Stop> {
-        wait::until_or(self.policy.give_up.as_deref(), || {
+    fn reaches(
+        &self,
+        line: &AtomicU64,
+        number: u64,
+        what: impl Fn() -> Waiting + Sync,
+    ) -> Result<(), Stop> {
+        wait::until_or_for(self.policy.give_up.as_deref(), Some(&what), || {
             line.load(Ordering::Acquire) >= number
         })
     }
@@ -184,7 +238,19 @@ impl Group {
     pub fn see(&self, member: usize, number: u64) -> Result<(), Stop> {
         let header = self.slots[member].header(number);
         // SAFETY: a header of a mapped slot.
-        self.reaches(unsafe { super::group::number(header) }, number)
+        self.reaches(unsafe { super::group::number(header) }, number, || {
+            self.waiting(|slot| slot.header(number), number, "come")
+        })
+    }
+
+    /// As [`Group::see`], for an operation in which only `member` publishes.
+    #[inline]
+    pub fn see_only(&self, member: usize, number: u64) -> Result<(), Stop> {
+        let header = self.slots[member].header(number);
+        // SAFETY: a header of a mapped slot.
+        self.reaches(unsafe { super::group::number(header) }, number, || {
+            self.waiting_for(&[self.pes[member]], "come")
+        })
     }
 
     /// The word that `member` published with operation `number`.
@@ -260,7 +326,9 @@ impl Group {
         for step in 1..self.size() {
             let line = self.slots[self.after(step)].finished();
             // SAFETY: a line of a mapped slot.
-            self.reaches(unsafe { super::group::number(line) }, number)?;
+            self.reaches(unsafe { super::group::number(line) }, number, || {
+                self.waiting(Slot::finished, number, "finished")
+            })?;
         }
         self.known.store(number, Ordering::Relaxed);
         Ok(())
@@ -277,7 +345,9 @@ impl Group {
     pub fn wait_first_part(&self, member: usize, number: u64) -> Result<(), Stop> {
         // SAFETY: a line of a mapped slot.
         let line = unsafe { super::group::number(self.slots[member].phase()) };
-        self.reaches(line, number)
+        self.reaches(line, number, || {
+            self.waiting(Slot::phase, number, "done its part")
+        })
     }
 
     /// The member `step` places after this one, around the group.
@@ -324,6 +394,8 @@ impl Group {
     /// In round r, everybody tells the member 2^r places after, and hears from the one 2^r before.
     fn meet_in_rounds(&self, number: u64) -> Result<(), Stop> {
         let own = self.slots[self.me];
+        // For messages only: everybody can see who has come.
+        self.first_part_done(number);
         let mut distance = 1;
         for round in 0..MOST_ROUNDS {
             if distance >= self.size() {
@@ -333,7 +405,8 @@ impl Group {
             // SAFETY: in each line only one partner writes.
             unsafe { super::group::number(partner.round(round)) }.store(number, Ordering::Release);
             // SAFETY: a line of this PE's slot.
-            self.reaches(unsafe { super::group::number(own.round(round)) }, number)?;
+            let line = unsafe { super::group::number(own.round(round)) };
+            self.reaches(line, number, || self.waiting(Slot::phase, number, "come"))?;
             distance *= 2;
         }
         Ok(())

@@ -47,6 +47,15 @@ pub unsafe fn is_served(at: *mut u8, ticket: u32) -> bool {
     served(unsafe { cell(at) }.load(Ordering::Acquire)) == ticket
 }
 
+/// How many hold or want the lock before this ticket's turn.
+///
+/// # Safety
+/// `at` is a lock.
+pub unsafe fn before(at: *mut u8, ticket: u32) -> u32 {
+    // SAFETY: by this function's contract.
+    ticket.wrapping_sub(served(unsafe { cell(at) }.load(Ordering::Relaxed)))
+}
+
 /// Gives the lock back; the caller holds it. What it stored before is visible to the next holder.
 ///
 /// # Safety

@@ -5,7 +5,7 @@
 
 use super::group::number;
 use super::layout::{pair_line, PAIR_LINES};
-use super::wait::{until_or, GiveUp, Stop};
+use super::wait::{until_or_for, GiveUp, Stop, Waiting};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
@@ -79,13 +79,17 @@ impl Pairs {
     /// Hears from PE `pe`.
     ///
     /// # Errors
-    /// As [`until_or`].
+    /// As [`super::wait::until_or`].
     pub fn receive(&self, pe: usize, line: Line) -> Result<[u64; WORDS], Stop> {
         let at = self.line(self.me, pe, line);
         let count = Self::count(&self.pairs[pe].received, line);
         // SAFETY: a line of this PE's own area.
         let arrived = unsafe { number(at) };
-        until_or(self.give_up.as_deref(), || {
+        let what = || Waiting {
+            routine: "a collective on an active set",
+            what: format!("PE {pe}, to agree on the active set"),
+        };
+        until_or_for(self.give_up.as_deref(), Some(&what), || {
             arrived.load(Ordering::Acquire) >= count
         })?;
         // SAFETY: written before the number.
@@ -95,7 +99,7 @@ impl Pairs {
     /// Meets PE `pe`: both go on when both have come, and what either stored before is visible to the other.
     ///
     /// # Errors
-    /// As [`until_or`].
+    /// As [`super::wait::until_or`].
     pub fn meet(&self, pe: usize) -> Result<(), Stop> {
         if pe == self.me {
             return Ok(());
@@ -109,7 +113,11 @@ impl Pairs {
             )
         };
         theirs.store(count, Ordering::Release);
-        until_or(self.give_up.as_deref(), || {
+        let what = || Waiting {
+            routine: "shmem_sync_pe",
+            what: format!("PE {pe}, which has not come"),
+        };
+        until_or_for(self.give_up.as_deref(), Some(&what), || {
             mine.load(Ordering::Acquire) >= count
         })
     }

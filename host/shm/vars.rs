@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use super::wait::{until_or, GiveUp, Stop};
+use super::wait::{until_or_for, GiveUp, Stop, What};
 
 /// How a variable compares with a value; the numbers are those of `SHMEM_CMP_EQ` and so on (OpenSHMEM 1.6, section "Point-To-Point
 /// Synchronization Routines", table of comparison constants).
@@ -94,6 +94,11 @@ pub struct Vars<T, E: Fn(usize) -> bool> {
 static TURN: AtomicUsize = AtomicUsize::new(0);
 
 impl<T: Copy + PartialOrd, E: Fn(usize) -> bool> Vars<T, E> {
+    /// Whether variable `i` takes part and does not satisfy now.
+    pub fn is_missing(&self, i: usize) -> bool {
+        self.included(i) && !self.satisfied(i)
+    }
+
     /// Whether variable `i` satisfies now.
     #[inline]
     fn satisfied(&self, i: usize) -> bool {
@@ -147,11 +152,23 @@ impl<T: Copy + PartialOrd, E: Fn(usize) -> bool> Vars<T, E> {
     /// Waits until each has satisfied once.
     ///
     /// # Errors
-    /// As [`until_or`], here and below.
+    /// As [`super::wait::until_or`], here and below.
     pub fn wait_all(&self, give_up: Option<&GiveUp>) -> Result<(), Stop> {
+        self.wait_all_for(give_up, None)
+    }
+
+    /// As [`Vars::wait_all`], saying what for.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn wait_all_for(
+        &self,
+        give_up: Option<&GiveUp>,
+        what: Option<What<'_>>,
+    ) -> Result<(), Stop> {
         for i in 0..self.count {
             if self.included(i) {
-                until_or(give_up, || self.satisfied(i))?;
+                until_or_for(give_up, what, || self.satisfied(i))?;
             }
         }
         Ok(())
@@ -162,11 +179,23 @@ impl<T: Copy + PartialOrd, E: Fn(usize) -> bool> Vars<T, E> {
     /// # Errors
     /// See above.
     pub fn wait_any(&self, give_up: Option<&GiveUp>) -> Result<Option<usize>, Stop> {
+        self.wait_any_for(give_up, None)
+    }
+
+    /// As [`Vars::wait_any`], saying what for.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn wait_any_for(
+        &self,
+        give_up: Option<&GiveUp>,
+        what: Option<What<'_>>,
+    ) -> Result<Option<usize>, Stop> {
         if self.is_empty() {
             return Ok(None);
         }
         let mut found = None;
-        until_or(give_up, || {
+        until_or_for(give_up, what, || {
             found = self.test_any();
             found.is_some()
         })?;
@@ -182,11 +211,24 @@ impl<T: Copy + PartialOrd, E: Fn(usize) -> bool> Vars<T, E> {
         found: &mut impl FnMut(usize, usize),
         give_up: Option<&GiveUp>,
     ) -> Result<usize, Stop> {
+        self.wait_some_for(found, give_up, None)
+    }
+
+    /// As [`Vars::wait_some`], saying what for.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn wait_some_for(
+        &self,
+        found: &mut impl FnMut(usize, usize),
+        give_up: Option<&GiveUp>,
+        what: Option<What<'_>>,
+    ) -> Result<usize, Stop> {
         if self.is_empty() {
             return Ok(0);
         }
         let mut count = 0;
-        until_or(give_up, || {
+        until_or_for(give_up, what, || {
             count = self.test_some(found);
             count > 0
         })?;

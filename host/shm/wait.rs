@@ -8,6 +8,7 @@
 //! wait that lasts sleeps for a fraction of the time it has lasted already, so that the delay it adds stays a small fraction too.
 
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Polls without a pause at the start of each wait.
@@ -33,9 +34,74 @@ static MOST_SPINS: AtomicU32 = AtomicU32::new(SPINS_SHARED);
 static SPINS: AtomicU32 = AtomicU32::new(SPINS_SHARED);
 static WATCH: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
 
-/// What every wait of this process that lasts calls now and then, with the time it has lasted: ends the program when a PE has died or a limit is
-/// over.
-pub type Watch = fn(waited: Duration);
+/// What every wait of this process that lasts calls now and then, with the time it has lasted and what it waits for (`None`: nobody says): ends
+/// the program when a limit is over.
+pub type Watch = fn(waited: Duration, what: Option<What<'_>>);
+
+/// Says what a wait waits for: asked only when somebody has to be told, perhaps from another thread.
+pub type What<'a> = &'a (dyn Fn() -> Waiting + Sync);
+
+/// What a wait waits for, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// The routine.
+    pub routine: &'static str,
+    /// What for: "PE 3", "the variable at ... to be ...".
+    pub what: String,
+}
+
+/// Waits of this process that have lasted for [`NOTED`].
+static WAITS: Mutex<Vec<Noted>> = Mutex::new(Vec::new());
+/// A wait that lasts so long can be asked what it waits for.
+const NOTED: Duration = Duration::from_millis(1);
+
+/// A wait in [`WAITS`].
+struct Noted {
+    /// Where the waiting thread keeps what it waits for; alive as long as it stands in the list.
+    what: *const (dyn Fn() -> Waiting + Sync),
+}
+
+// SAFETY: the pointer is followed only while the list is locked, and what it points to is Sync.
+unsafe impl Send for Noted {}
+
+fn waits() -> MutexGuard<'static, Vec<Noted>> {
+    WAITS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What the waits of this process wait for that have lasted a millisecond or more.
+pub fn waiting() -> Vec<Waiting> {
+    let list = waits();
+    list.iter()
+        // SAFETY: the thread behind takes it out of the list, which is locked, before it goes on.
+        .map(|noted| unsafe { (*noted.what)() })
+        .collect()
+}
+
+/// Keeps a wait in [`WAITS`].
+struct Note(*const (dyn Fn() -> Waiting + Sync));
+
+impl Note {
+    fn new(what: What<'_>) -> Note {
+        // SAFETY: only the lifetime is dropped; the note ends before what it points to, in this thread.
+        let what: *const (dyn Fn() -> Waiting + Sync) =
+            unsafe { std::mem::transmute::<What<'_>, *const (dyn Fn() -> Waiting + Sync)>(what) };
+        waits().push(Noted { what });
+        Note(what)
+    }
+}
+
+impl Drop for Note {
+    fn drop(&mut self) {
+        let mut list = waits();
+        // Every note is on a stack of its own: addresses tell them apart.
+        if let Some(index) = list
+            .iter()
+            .position(|noted| std::ptr::addr_eq(noted.what, self.0))
+        {
+            list.swap_remove(index);
+        }
+    }
+}
 
 /// What one wait that lasts asks now and then, with the time it has lasted: whether to give up.
 pub type GiveUp = dyn Fn(Duration) -> bool + Send + Sync;
@@ -95,7 +161,18 @@ pub fn until(mut ready: impl FnMut() -> bool) {
             return;
         }
     }
-    spin(&mut ready, None);
+    spin(&mut ready, None, None);
+}
+
+/// As [`until`]; `what` says what is waited for, if the wait lasts. It is called from other threads too, and must not wait itself.
+#[inline]
+pub fn until_for(what: What<'_>, mut ready: impl FnMut() -> bool) {
+    for _ in 0..EAGER_POLLS {
+        if ready() {
+            return;
+        }
+    }
+    spin(&mut ready, None, Some(what));
 }
 
 /// As [`until`], unless `give_up` says that it is enough.
@@ -103,13 +180,26 @@ pub fn until(mut ready: impl FnMut() -> bool) {
 /// # Errors
 /// [`Stop::GivenUp`].
 #[inline]
-pub fn until_or(give_up: Option<&GiveUp>, mut ready: impl FnMut() -> bool) -> Result<(), Stop> {
+pub fn until_or(give_up: Option<&GiveUp>, ready: impl FnMut() -> bool) -> Result<(), Stop> {
+    until_or_for(give_up, None, ready)
+}
+
+/// As [`until_or`] and [`until_for`].
+///
+/// # Errors
+/// [`Stop::GivenUp`].
+#[inline]
+pub fn until_or_for(
+    give_up: Option<&GiveUp>,
+    what: Option<What<'_>>,
+    mut ready: impl FnMut() -> bool,
+) -> Result<(), Stop> {
     for _ in 0..EAGER_POLLS {
         if ready() {
             return Ok(());
         }
     }
-    if spin(&mut ready, give_up) {
+    if spin(&mut ready, give_up, what) {
         Ok(())
     } else {
         Err(Stop::GivenUp)
@@ -118,7 +208,7 @@ pub fn until_or(give_up: Option<&GiveUp>, mut ready: impl FnMut() -> bool) -> Re
 
 /// False: given up.
 #[inline(never)]
-fn spin(ready: &mut dyn FnMut() -> bool, give_up: Option<&GiveUp>) -> bool {
+fn spin(ready: &mut dyn FnMut() -> bool, give_up: Option<&GiveUp>, what: Option<What<'_>>) -> bool {
     let spins = SPINS.load(Ordering::Relaxed);
     for _ in 0..spins {
         std::hint::spin_loop();
@@ -133,12 +223,17 @@ fn spin(ready: &mut dyn FnMut() -> bool, give_up: Option<&GiveUp>) -> bool {
     if spins > SPINS_SHARED {
         SPINS.store((spins / 2).max(SPINS_SHARED), Ordering::Relaxed);
     }
-    give_way(ready, give_up)
+    give_way(ready, give_up, what)
 }
 
 #[cold]
-fn give_way(ready: &mut dyn FnMut() -> bool, give_up: Option<&GiveUp>) -> bool {
+fn give_way(
+    ready: &mut dyn FnMut() -> bool,
+    give_up: Option<&GiveUp>,
+    what: Option<What<'_>>,
+) -> bool {
     let begin = Instant::now();
+    let mut note = None;
     let shared = MOST_SPINS.load(Ordering::Relaxed) == SPINS_SHARED;
     let patience = if shared {
         YIELD_SHARED
@@ -153,10 +248,13 @@ fn give_way(ready: &mut dyn FnMut() -> bool, give_up: Option<&GiveUp>) -> bool {
             }
         }
         let waited = begin.elapsed();
-        if waited < Duration::from_millis(1) {
+        if waited < NOTED {
             continue;
         }
-        watch(waited);
+        if let (None, Some(what)) = (&note, what) {
+            note = Some(Note::new(what));
+        }
+        watch(waited, what);
         if give_up.is_some_and(|give_up| give_up(waited)) {
             return ready();
         }
@@ -180,11 +278,85 @@ fn nap(waited: Duration, ready: &mut dyn FnMut() -> bool) {
     }
 }
 
-fn watch(waited: Duration) {
+fn watch(waited: Duration, what: Option<What<'_>>) {
     let watch = WATCH.load(Ordering::Acquire);
     if !watch.is_null() {
         // SAFETY: only `configure` stores here, and what it stores is null or a `Watch`.
         let watch: Watch = unsafe { std::mem::transmute(watch) };
-        watch(waited);
+        watch(waited, what);
+    }
+}
+/// Numbers of PEs as people read them: "PE 3", "PEs 1, 2 and 5 to 9"; at most a line of them.
+pub fn pe_list(pes: &[u32]) -> String {
+    /// Ranges that are shown.
+    const MOST: usize = 12;
+    let mut sorted = pes.to_vec();
+    sorted.sort_unstable();
+    sorted.dedup();
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for pe in &sorted {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == *pe => *last = *pe,
+            _ => ranges.push((*pe, *pe)),
+        }
+    }
+    let shown: Vec<String> = ranges
+        .iter()
+        .take(MOST)
+        .map(|(first, last)| match last - first {
+            0 => first.to_string(),
+            1 => format!("{first}, {last}"),
+            _ => format!("{first} to {last}"),
+        })
+        .collect();
+    let noun = if sorted.len() == 1 { "PE" } else { "PEs" };
+    let rest: u32 = ranges.iter().skip(MOST).map(|(a, b)| b - a + 1).sum();
+    match rest {
+        0 => format!("{noun} {}", shown.join(", ")),
+        rest => format!("{noun} {} and {rest} more", shown.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+
+    #[test]
+    fn pes_are_listed_as_ranges() {
+        for (pes, text) in [
+            (&[3][..], "PE 3"),
+            (&[2, 1], "PEs 1, 2"),
+            (&[0, 1, 2, 7], "PEs 0 to 2, 7"),
+            (&[], "PEs "),
+        ] {
+            assert_eq!(pe_list(pes), text);
+        }
+        let many: Vec<u32> = (0..100).map(|i| i * 2).collect();
+        assert!(
+            pe_list(&many).ends_with("20, 22 and 88 more"),
+            "{}",
+            pe_list(&many)
+        );
+    }
+
+    #[test]
+    fn a_wait_that_lasts_says_what_for_while_it_lasts() {
+        static GO: AtomicBool = AtomicBool::new(false);
+        const NAME: &str = "a wait of this test";
+        let ours = || waiting().into_iter().filter(|w| w.routine == NAME).count();
+        let waiter = std::thread::spawn(|| {
+            let what = || Waiting {
+                routine: NAME,
+                what: "this test".into(),
+            };
+            until_for(&what, || GO.load(Ordering::Acquire));
+        });
+        while ours() == 0 {
+            std::thread::yield_now();
+        }
+        GO.store(true, Ordering::Release);
+        waiter.join().expect("no panic");
+        assert_eq!(ours(), 0);
     }
 }
