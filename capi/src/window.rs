@@ -93,6 +93,8 @@ pub(crate) struct Window {
     pub(crate) delta: Box<[isize]>,
     /// All addresses that this layout holds: first, bytes.
     pub(crate) spans: Vec<(usize, usize)>,
+    /// Where each PE's heap is mapped: first address, bytes.
+    pub(crate) heaps: Vec<(usize, usize)>,
     /// Peers whose static data cannot be reached, and why.
     pub(crate) unreachable: Vec<(usize, String)>,
 }
@@ -135,6 +137,7 @@ pub(crate) fn build(
         ));
     };
     let mut delta = vec![0isize; n];
+    let mut mapped_heaps = Vec::with_capacity(n);
     let mut unreachable = Vec::new();
     if statics.len == 0 && crate::statics::segment().len > 0 {
         unreachable.push((me, "no place in the address space".to_string()));
@@ -165,6 +168,7 @@ pub(crate) fn build(
                 std::io::Error::last_os_error()
             ));
         }
+        mapped_heaps.push((heap_at + distance, heap_len));
         if pe == me || statics.len == 0 {
             continue;
         }
@@ -186,8 +190,17 @@ pub(crate) fn build(
         statics,
         delta: delta.into(),
         spans,
+        heaps: mapped_heaps,
         unreachable,
     })
+}
+
+/// Tells the kernel that huge pages are welcome in these mappings. Whoever touches a page first decides, so this is for every PE's heap.
+pub(crate) fn ask_for_huge_pages(heaps: &[(usize, usize)]) {
+    for (at, len) in heaps {
+        // SAFETY: advice about mappings that `build` made; refusing it changes nothing.
+        unsafe { libc::madvise(*at as *mut c_void, *len, libc::MADV_HUGEPAGE) };
+    }
 }
 
 /// What [`reserve`] found.
