@@ -154,8 +154,11 @@ pub(crate) fn create(team: usize, members: Vec<i32>, options: c_long) -> Ctx {
 /// Gives a context back.
 pub(crate) fn destroy(ctx: Ctx) {
     if live(|live| live.remove(&(ctx as usize))) {
-        // SAFETY: it was live, so it is a box of `create` that nobody else frees.
-        drop(unsafe { Box::from_raw(ctx.cast_mut()) });
+        // Where calls are checked, a handle that is used again must find what says so.
+        if !state::debugging() {
+            // SAFETY: it was live, so it is a box of `create` that nobody else frees.
+            drop(unsafe { Box::from_raw(ctx.cast_mut()) });
+        }
     } else {
         existing("shmem_ctx_destroy", ctx);
     }
@@ -179,6 +182,12 @@ pub(crate) fn destroy_team(team: Option<usize>) {
 unsafe fn create_into(routine: &'static str, team: usize, options: c_long, ctx: *mut Ctx) -> c_int {
     state::require(routine);
     let known = SHMEM_CTX_SERIALIZED | SHMEM_CTX_PRIVATE | SHMEM_CTX_NOSTORE;
+    if state::debugging() && options & !known != 0 {
+        state::fail(
+            routine,
+            &format!("argument options: {options:#x} has bits that are none of SHMEM_CTX_SERIALIZED ({SHMEM_CTX_SERIALIZED}), SHMEM_CTX_PRIVATE ({SHMEM_CTX_PRIVATE}) and SHMEM_CTX_NOSTORE ({SHMEM_CTX_NOSTORE})"),
+        );
+    }
     let members = crate::teams::members(routine, team);
     let made = match members {
         Some(members) if options & !known == 0 => create(team, members, options),

@@ -5,7 +5,7 @@
 //! static data: every transfer is loads and stores.
 //!
 //! Map: state.rs (the process's state, address translation), window.rs (where peers are mapped), statics.rs (symmetric static data), setup.rs,
-//! memory.rs, rma/, amo.rs, order.rs, signal.rs, context.rs, lock.rs, wait_until.rs, teams/, calls/ (collectives). What is not particular to C (algorithms of
+//! memory.rs, rma/, amo.rs, order.rs, signal.rs, context.rs, lock.rs, wait_until.rs, limit.rs (of waits), teams/, calls/ (collectives). What is not particular to C (algorithms of
 //! collectives, waiting, the type table) is `npushmem::shm`, which the Rust API uses too. Nothing here is for Rust programs: they use the `npushmem` crate.
 
 // Bodies of C routines: their callers keep the standard's contract (entry.rs), and the standard decides how many parameters they have.
@@ -19,6 +19,7 @@ mod calls;
 mod constants;
 mod context;
 mod entry;
+mod limit;
 mod lock;
 mod memory;
 mod order;

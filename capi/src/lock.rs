@@ -7,7 +7,8 @@ use std::ffi::{c_int, c_long, c_void};
 use crate::entry::{self, hot};
 use crate::order::{full_fence, store_fence};
 use crate::state::{self, distance, fast, routine, CRoutine};
-use npushmem::shm::lock::{enter, is_free, is_served, leave, try_enter};
+use npushmem::shm::lock::{before, enter, is_free, is_served, leave, try_enter};
+use npushmem::shm::wait::{self, Waiting};
 
 fn slow_lock(routine: &'static CRoutine, lock: *mut c_long) -> *mut u8 {
     state::slow_target(routine, lock as usize, size_of::<c_long>(), 0)
@@ -15,10 +16,21 @@ fn slow_lock(routine: &'static CRoutine, lock: *mut c_long) -> *mut u8 {
 
 #[cold]
 #[inline(never)]
-fn wait(at: *mut u8, ticket: u32) {
+fn wait_for(at: *mut u8, ticket: u32) {
     entry::guard("shmem_set_lock", || {
+        let address = at as usize;
+        let what = || {
+            Waiting {
+            routine: "shmem_set_lock",
+            what: format!(
+                "the lock whose instance on PE 0 is at {address:#x} here, which {} who asked before have not cleared",
+                // SAFETY: a lock.
+                unsafe { before(address as *mut u8, ticket) }
+            ),
+        }
+        };
         // SAFETY: a lock.
-        npushmem::shm::wait::until(|| unsafe { is_served(at, ticket) });
+        wait::until_for(&what, || unsafe { is_served(at, ticket) });
     });
 }
 
@@ -26,7 +38,7 @@ fn wait(at: *mut u8, ticket: u32) {
 unsafe fn set(at: *mut u8) {
     // SAFETY: a lock.
     if let Some(ticket) = unsafe { enter(at) } {
-        wait(at, ticket);
+        wait_for(at, ticket);
     }
 }
 

@@ -5,7 +5,12 @@
 
 use std::ffi::{c_long, c_void};
 
-use crate::constants::SHMEM_MALLOC_NO_BARRIER;
+use npushmem::shm::group::Routine;
+
+use crate::calls::all_agree;
+use crate::constants::{
+    SHMEM_MALLOC_ATOMICS_REMOTE, SHMEM_MALLOC_NO_BARRIER, SHMEM_MALLOC_SIGNAL_REMOTE,
+};
 use crate::entry::entry;
 use crate::setup::barrier;
 use crate::state::{self, State};
@@ -24,19 +29,15 @@ fn allocate(state: &State, bytes: usize, align: usize) -> *mut c_void {
     }
 }
 
-/// `SHMEM_DEBUG`: ends the job when the PEs' heap calls differ so far; else a barrier.
-fn meet(routine: &'static str, state: &State) {
-    if state::debugging() {
-        let error = match &*state.world() {
-            Some(world) => world.barrier_all().err(),
-            None => None,
-        };
-        if let Some(error) = error {
-            state::fail(routine, &error.to_string());
-        }
-    } else {
-        barrier();
-    }
+/// The barrier of a heap routine; under `SHMEM_DEBUG` the job ends when the PEs are in different ones, or ask for different sizes.
+fn meet(routine: Routine, name: &'static str, number: usize) {
+    all_agree(routine, name, number);
+    barrier(routine);
+}
+
+/// Where a block is in the heap; the same on every PE.
+fn offset(state: &State, at: *const c_void) -> usize {
+    at as usize - state.heap.base
 }
 
 /// Ends the job unless a block begins at `at`; gives its size.
@@ -59,7 +60,7 @@ entry! {
             return std::ptr::null_mut();
         }
         let at = allocate(state, size, LINE);
-        meet("shmem_malloc", state);
+        meet(&"shmem_malloc", "size", size);
         at
     }
 
@@ -77,7 +78,7 @@ entry! {
             // SAFETY: the block has just been given out.
             unsafe { at.cast::<u8>().write_bytes(0, bytes) };
         }
-        meet("shmem_calloc", state);
+        meet(&"shmem_calloc", "size", bytes);
         at
     }
 
@@ -91,18 +92,22 @@ entry! {
             return std::ptr::null_mut();
         }
         let at = allocate(state, size, alignment.max(LINE));
-        meet("shmem_align", state);
+        meet(&"shmem_align", "size", size);
         at
     }
 
     fn shmem_malloc_with_hints(size: usize, hints: c_long) -> *mut c_void {
         let state = state::require("shmem_malloc_with_hints");
+        let known = SHMEM_MALLOC_ATOMICS_REMOTE | SHMEM_MALLOC_SIGNAL_REMOTE | SHMEM_MALLOC_NO_BARRIER;
+        if state::debugging() && hints & !known != 0 {
+            state::fail("shmem_malloc_with_hints", &format!("argument hints: {hints:#x} has bits that are none of SHMEM_MALLOC_ATOMICS_REMOTE ({SHMEM_MALLOC_ATOMICS_REMOTE}) and SHMEM_MALLOC_SIGNAL_REMOTE ({SHMEM_MALLOC_SIGNAL_REMOTE})"));
+        }
         if size == 0 {
             return std::ptr::null_mut();
         }
         let at = allocate(state, size, LINE);
         if hints & SHMEM_MALLOC_NO_BARRIER == 0 {
-            meet("shmem_malloc_with_hints", state);
+            meet(&"shmem_malloc_with_hints", "size", size);
         }
         at
     }
@@ -112,13 +117,13 @@ entry! {
         if ptr.is_null() {
             let at = allocate(state, size, LINE);
             if size != 0 {
-                meet("shmem_realloc", state);
+                meet(&"shmem_realloc", "size", size);
             }
             return at;
         }
         let old = block("shmem_realloc", state, ptr);
         // Nobody may still be using the old block.
-        meet("shmem_realloc", state);
+        meet(&"shmem_realloc", "ptr", offset(state, ptr));
         if size == 0 {
             state.heap_free(ptr.cast());
             return std::ptr::null_mut();
@@ -129,7 +134,7 @@ entry! {
             unsafe { std::ptr::copy_nonoverlapping(ptr.cast::<u8>(), at.cast::<u8>(), old.min(size)) };
             state.heap_free(ptr.cast());
         }
-        meet("shmem_realloc", state);
+        meet(&"shmem_realloc", "size", size);
         at
     }
 
@@ -139,7 +144,7 @@ entry! {
             return;
         }
         block("shmem_free", state, ptr);
-        meet("shmem_free", state);
+        meet(&"shmem_free", "ptr", offset(state, ptr));
         state.heap_free(ptr.cast());
     }
 }

@@ -7,7 +7,9 @@ use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use npushmem::bootstrap::identity;
 use npushmem::config::{Mapped, Runtime};
+use npushmem::shm::group::Routine;
 use npushmem::{Config, World};
 
 use crate::constants::{
@@ -20,6 +22,8 @@ use crate::window::{self, StaticRecord};
 
 /// What a PE tells the others when it calls `shmem_global_exit`, in front of the status.
 const GLOBAL_EXIT: &str = "shmem_global_exit ";
+/// Exit code where the user's settings cannot be used.
+const BAD_INPUT: c_int = 2;
 /// How long a PE that is told to end may take to flush its output.
 const FLUSH_TIME: std::time::Duration = std::time::Duration::from_secs(1);
 
@@ -38,35 +42,124 @@ fn init(routine: &'static str, level: c_int) -> c_int {
         state.references.fetch_add(1, Ordering::Relaxed);
         return state.thread_level.load(Ordering::Relaxed);
     }
-    state::set_debugging(
-        std::env::var_os("SHMEM_DEBUG").is_some_and(|value| !value.is_empty() && value != "0"),
-    );
     match start(level) {
         Ok(state) => {
             state.open();
             LEVEL.store(level, Ordering::Relaxed);
             at_exit();
         }
-        Err(message) => {
+        Err(Refused { message, status }) => {
             state::tell(routine, &message);
-            leave_now(FAILURE);
+            leave_now(status);
         }
     }
     level
 }
 
-fn start(level: c_int) -> Result<&'static State, String> {
-    let text = |error: npushmem::Error| error.to_string();
-    let mut config = Config::from_env().map_err(|error| error.to_string())?;
+/// Why init fails.
+struct Refused {
+    message: String,
+    /// Exit code.
+    status: c_int,
+}
+
+impl Refused {
+    /// Of what the user gave: a setting, or a launcher's variables.
+    fn input(error: impl std::fmt::Display) -> Refused {
+        Refused {
+            message: error.to_string(),
+            status: BAD_INPUT,
+        }
+    }
+}
+
+impl From<npushmem::Error> for Refused {
+    fn from(error: npushmem::Error) -> Refused {
+        let status = match error.is_input() {
+            true => BAD_INPUT,
+            false => FAILURE,
+        };
+        Refused {
+            message: error.to_string(),
+            status,
+        }
+    }
+}
+
+impl From<String> for Refused {
+    fn from(message: String) -> Refused {
+        Refused {
+            message,
+            status: FAILURE,
+        }
+    }
+}
+
+/// Tells what `SHMEM_VERSION` and `SHMEM_INFO` ask for (OpenSHMEM 1.6, "Environment Variables").
+fn introduce(config: &Config) {
+    use std::io::Write as _;
+    let mut text = String::new();
+    if config.print_version || config.print_info {
+        text +=
+            &format!("{VENDOR_STRING}, OpenSHMEM {SHMEM_MAJOR_VERSION}.{SHMEM_MINOR_VERSION}\n");
+    }
+    if config.print_info {
+        for entry in npushmem::config::listing(|name| std::env::var(name).ok()) {
+            let source = entry.source.as_deref().unwrap_or("default");
+            let value = if entry.value.is_empty() {
+                "-"
+            } else {
+                &entry.value
+            };
+            text += &format!("  {}={value} ({source}): {}\n", entry.name, entry.help);
+        }
+    }
+    // A reader that has gone away is no failure.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
+/// Says in one line why static data is not symmetric, where the program may count on it.
+fn tell_about_statics(me: usize, layout: &window::Window) {
+    let line = match (crate::statics::problem(), layout.unreachable.as_slice()) {
+        (Some(reason), _) => format!("static data of this program is not symmetric: {reason}"),
+        (None, []) => return,
+        (None, [(pe, reason), ..]) if *pe == me => {
+            format!("static data of this program is not symmetric: {reason}")
+        }
+        // The others would say the same of PE 0, or of one another.
+        (None, _) if me != 0 && !state::debugging() => return,
+        (None, [(pe, reason), more @ ..]) => {
+            let others = match more.len() {
+                0 => String::new(),
+                1 => " (nor that of 1 other)".to_owned(),
+                more => format!(" (nor that of {more} others)"),
+            };
+            format!("static data of PE {pe} cannot be reached{others}: {reason}")
+        }
+    };
+    state::tell(
+        "shmem_init",
+        &format!("{line}; memory of shmem_malloc is symmetric all the same"),
+    );
+}
+
+fn start(level: c_int) -> Result<&'static State, Refused> {
+    let mut config = Config::from_env().map_err(Refused::input)?;
+    state::set_debugging(config.debug);
     // Symmetric addresses are dereferenced by the program: host memory, and all of it reachable.
     config.runtime = Runtime::Sim;
     config.mapped = Mapped::On;
-    let world = World::init_with(config).map_err(text)?;
+    let who = identity::find(&config, |name| std::env::var(name).ok()).map_err(Refused::input)?;
+    if who.pe == 0 {
+        introduce(&config);
+    }
+    config.host_heap = true;
+    crate::limit::set(config.wait_limit());
+    let world = World::init_with(config)?;
     let me = world.my_pe() as usize;
     let sent = StaticRecord::own().encode();
     let records: Vec<_> = world
-        .exchange(&sent)
-        .map_err(text)?
+        .exchange(&sent)?
         .iter()
         .map(|bytes| StaticRecord::decode(bytes))
         .collect();
@@ -76,35 +169,35 @@ fn start(level: c_int) -> Result<&'static State, String> {
         let Some((at, bytes)) = world.heap_of(pe) else {
             return Err(format!(
                 "PE {pe} is on another machine; the C API reaches PEs of one machine only"
-            ));
+            )
+            .into());
         };
         heaps.push(at as usize);
         len = bytes as usize;
     }
     let layout = window::build(me, &heaps, len, &records)?;
-    if state::debugging() {
-        for (pe, reason) in &layout.unreachable {
-            state::tell(
-                "shmem_init",
-                &format!("static data of PE {pe} is not symmetric: {reason}"),
-            );
-        }
+    match npushmem::machine::wants_huge_pages(world.config().huge_pages) {
+        Ok(true) => window::ask_for_huge_pages(&layout.heaps),
+        Ok(false) => {}
+        // One PE says it for all.
+        Err(line) if me == 0 => state::tell("shmem_init", &line),
+        Err(_) => {}
     }
+    tell_about_statics(me, &layout);
     world.watch_death(told);
     let sync = world
         .shm_area()
-        .ok_or("the heap is no host memory; please report it")?;
+        .ok_or_else(|| "the heap is no host memory; please report it".to_owned())?;
     let state = State::install(state::Parts {
         world,
         window: layout,
         sync,
         thread_level: level,
-    })
-    .map_err(text)?;
+    })?;
     crate::teams::start(state);
     // Everybody has mapped everybody, and every sync area is zero.
     if let Some(world) = &*state.world() {
-        world.exchange(&[]).map_err(text)?;
+        world.exchange(&[])?;
     }
     Ok(state)
 }
@@ -124,7 +217,13 @@ fn told(pe: Option<u32>, reason: &str) {
                 Some(pe) => format!("PE {pe} has ended: {reason}"),
                 None => format!("the job's store went away: {reason}"),
             };
-            state::tell("this PE ends", &who);
+            match crate::limit::waiting() {
+                Some(wait) => state::tell(
+                    wait.routine,
+                    &format!("{who}; this PE waited for {}", wait.what),
+                ),
+                None => state::tell("this PE ends", &who),
+            }
             FAILURE
         }
     };
@@ -199,8 +298,7 @@ extern "C" fn ended(status: c_int, _argument: *mut c_void) {
 fn finalize(all: bool) {
     let _one = SETUP.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(state) = state::get() else { return };
-    crate::order::full_fence();
-    barrier();
+    barrier(&"shmem_finalize");
     let left = state.references.fetch_sub(1, Ordering::Relaxed) - 1;
     if left > 0 && !all {
         return;
@@ -220,10 +318,10 @@ fn finalize(all: bool) {
     window::drop_all(&state.spans);
 }
 
-/// A barrier of all PEs that the library itself needs.
-pub(crate) fn barrier() {
+/// A barrier of all PEs that `routine` begins or ends with.
+pub(crate) fn barrier(routine: Routine) {
     crate::order::full_fence();
-    crate::teams::barrier_all("shmem_barrier_all");
+    crate::calls::barrier_all(routine);
 }
 
 entry! {

@@ -71,7 +71,7 @@ macro_rules! with_signal {
                     dest at distance(pe),
                     slow {
                         slow_target(routine!([$($name)+]), sig_addr as usize, SIGNAL_BYTES, pe);
-                        slow_transfer(routine!([$($name)+]), Way::Put, dest as usize, source as usize, nelems.wrapping_mul($bytes), pe)
+                        slow_transfer(routine!([$($name)+]), Way::Put, dest as usize, source as usize, nelems.saturating_mul($bytes), pe)
                     },
                     |at| deliver(routine!([$($name)+]), at, dest.cast(), source.cast(), nelems.wrapping_mul($bytes), sig_addr, signal, sig_op)
                 )
@@ -82,7 +82,7 @@ macro_rules! with_signal {
                     dest at ctx_distance(ctx, pe),
                     slow {
                         slow_ctx_target(routine!([$($ctx_name)+]), ctx, sig_addr as usize, SIGNAL_BYTES, pe);
-                        slow_ctx_transfer(routine!([$($ctx_name)+]), ctx, Way::Put, dest as usize, source as usize, nelems.wrapping_mul($bytes), pe)
+                        slow_ctx_transfer(routine!([$($ctx_name)+]), ctx, Way::Put, dest as usize, source as usize, nelems.saturating_mul($bytes), pe)
                     },
                     |at| deliver(routine!([$($ctx_name)+]), at, dest.cast(), source.cast(), nelems.wrapping_mul($bytes), sig_addr, signal, sig_op)
                 )

@@ -4,7 +4,7 @@
 //! lies `delta[pe]` bytes from this PE's own. Not here: how it came to be (setup.rs), collectives. Used by every routine.
 
 use std::cell::UnsafeCell;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, Ordering};
@@ -110,7 +110,7 @@ pub(crate) struct State {
     pub(crate) references: AtomicI32,
     world: Mutex<Option<World>>,
     /// By address: what the heap gave, and the bytes asked for.
-    blocks: Mutex<HashMap<usize, Block>>,
+    blocks: Mutex<BTreeMap<usize, Block>>,
 }
 
 /// A live block, and the bytes asked for.
@@ -236,7 +236,14 @@ impl State {
         self.blocks().get(&(at as usize)).map(|(_, bytes)| *bytes)
     }
 
-    fn blocks(&self) -> MutexGuard<'_, HashMap<usize, Block>> {
+    /// The block that begins last at or before `at`: its address, and the bytes asked for.
+    fn block_before(&self, at: usize) -> Option<(usize, usize)> {
+        let blocks = self.blocks();
+        let (at, (_, bytes)) = blocks.range(..=at).next_back()?;
+        Some((*at, *bytes))
+    }
+
+    fn blocks(&self) -> MutexGuard<'_, BTreeMap<usize, Block>> {
         self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -393,29 +400,60 @@ pub(crate) fn outside(routine: &'static str, pe: c_int, what: &str, n_pes: i32) 
     )
 }
 
-/// `SHMEM_DEBUG`: ends the job when `addr` is not symmetric.
+/// `SHMEM_DEBUG`: ends the job when the symmetric address of a routine is none.
 pub(crate) fn check_symmetric(state: &State, routine: &'static str, addr: usize, len: usize) {
-    if len == 0 || state.is_symmetric(addr, len) {
+    check_argument(state, routine, "addr", addr, len);
+}
+
+/// `SHMEM_DEBUG`: ends the job when argument `name`, `len` bytes at `addr`, is not symmetric memory that is in use.
+pub(crate) fn check_argument(
+    state: &State,
+    routine: &'static str,
+    name: &str,
+    addr: usize,
+    len: usize,
+) {
+    let refuse = |message: &str| fail(routine, &format!("argument {name}: {message}"));
+    if len == 0 {
         return;
     }
-    let (heap, statics) = (state.heap, state.statics);
-    if addr == 0 {
-        fail(
-            routine,
-            &format!("a null pointer where {len} bytes of symmetric memory are wanted"),
-        );
+    if len > isize::MAX as usize {
+        refuse(&format!(
+            "so many elements have more than {} bytes, more than memory holds; see argument nelems",
+            isize::MAX
+        ));
     }
-    fail(
-        routine,
-        &format!(
-            "[{addr:#x}, {:#x}) is not symmetric memory: the heap is [{:#x}, {:#x}), static data [{:#x}, {:#x})",
-            addr.saturating_add(len),
-            heap.base,
-            heap.base + heap.len,
-            statics.base,
-            statics.base + statics.len
-        ),
-    );
+    if addr == 0 {
+        refuse(&format!(
+            "a null pointer where {len} bytes of symmetric memory are wanted"
+        ));
+    }
+    let end = addr.saturating_add(len);
+    if state.statics.contains(addr, len) {
+        return;
+    }
+    if state.heap.contains(addr, len) {
+        let block = state.block_before(addr);
+        return match block {
+            Some((at, bytes)) if end <= at + bytes => {}
+            Some((at, bytes)) if addr < at + bytes => refuse(&format!(
+                "[{addr:#x}, {end:#x}) runs {} bytes over the end of the heap block [{at:#x}, {:#x})",
+                end - at - bytes,
+                at + bytes
+            )),
+            _ => refuse(&format!(
+                "[{addr:#x}, {end:#x}) is in no block of the symmetric heap: it was freed, or never given out"
+            )),
+        };
+    }
+    let (heap, statics) = (state.heap, state.statics);
+    refuse(&format!(
+        "[{addr:#x}, {end:#x}) is not symmetric memory: the heap is [{:#x}, {:#x}), static data [{:#x}, {:#x})",
+        heap.base,
+        heap.base + heap.len,
+        statics.base,
+        statics.base + statics.len
+    ));
 }
 
 /// A line on standard error with this PE's number and the routine.

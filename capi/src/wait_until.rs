@@ -9,7 +9,7 @@ use crate::state;
 use crate::teams::done;
 use npushmem::shm::table::{for_each_old_wait_type, for_each_wait_type};
 use npushmem::shm::vars::{load, Cmp, Vars};
-use npushmem::shm::wait;
+use npushmem::shm::wait::{self, Waiting};
 use std::ffi::{c_int, c_long};
 
 /// What the routines return for no element.
@@ -48,35 +48,125 @@ fn check_slowly(routine: &'static str, at: usize, count: usize, size: usize) {
     if !state::debugging() {
         return;
     }
-    state::check_symmetric(state, routine, at, count * size);
+    state::check_argument(state, routine, "ivar", at, count.saturating_mul(size));
     if count > 0 && !at.is_multiple_of(size) {
         state::fail(
             routine,
-            &format!("the variable at {at:#x} is not aligned to its size, {size} bytes"),
+            &format!(
+                "argument ivar: the variable at {at:#x} is not aligned to its size, {size} bytes"
+            ),
         );
+    }
+}
+
+/// What the routines wait for: integers of the table.
+trait Integer: Copy + PartialOrd + Sync + std::fmt::Display {}
+impl<T: Copy + PartialOrd + Sync + std::fmt::Display> Integer for T {}
+
+/// A comparison as people write it.
+fn sign(cmp: Cmp) -> &'static str {
+    match cmp {
+        Cmp::Eq => "==",
+        Cmp::Ne => "!=",
+        Cmp::Gt => ">",
+        Cmp::Ge => ">=",
+        Cmp::Lt => "<",
+        Cmp::Le => "<=",
+    }
+}
+
+/// What a wait for one variable waits for.
+#[cold]
+fn waiting_one<T: Integer>(routine: &'static str, ivar: *mut T, cmp: Cmp, value: T) -> Waiting {
+    // SAFETY: the variable of a routine that has not returned.
+    let now = unsafe { load(ivar) };
+    Waiting {
+        routine,
+        what: format!(
+            "the variable at {ivar:p} to be {} {value}; it is {now}",
+            sign(cmp)
+        ),
     }
 }
 
 /// Waits for one variable; returns the value that satisfied.
 #[inline(always)]
-unsafe fn wait_one<T: Copy + PartialOrd>(
-    routine: &'static str,
-    ivar: *mut T,
-    cmp: c_int,
-    value: T,
-) -> T {
+unsafe fn wait_one<T: Integer>(routine: &'static str, ivar: *mut T, cmp: c_int, value: T) -> T {
     check(routine, ivar, 1);
     let cmp = comparison(routine, cmp);
     // SAFETY: the C caller's variable.
     let mut seen = unsafe { load(ivar) };
     if !cmp.holds(seen, value) {
-        wait::until(|| {
+        let at = ivar as usize;
+        let what = || waiting_one(routine, at as *mut T, cmp, value);
+        wait::until_for(&what, || {
             // SAFETY: as above.
             seen = unsafe { load(ivar) };
             cmp.holds(seen, value)
         });
     }
     seen
+}
+
+/// What a wait for all, any or some of a set waits for.
+struct Described<T, E: Fn(usize) -> bool> {
+    routine: &'static str,
+    how: &'static str,
+    vars: Vars<T, E>,
+}
+
+// SAFETY: the pointers are to arrays of the waiting routine's caller, which live while it waits; variables are read atomically, and what else is
+// read the caller must not change meanwhile.
+unsafe impl<T, E: Fn(usize) -> bool> Sync for Described<T, E> {}
+
+impl<T: Copy + PartialOrd, E: Fn(usize) -> bool> Described<T, E> {
+    #[cold]
+    fn waiting(&self) -> Waiting {
+        /// Indices that are named.
+        const MOST: usize = 8;
+        let vars = &self.vars;
+        let missing: Vec<usize> = (0..vars.count).filter(|&i| vars.is_missing(i)).collect();
+        let named: Vec<String> = missing.iter().take(MOST).map(usize::to_string).collect();
+        let more = match missing.len().saturating_sub(MOST) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        Waiting {
+            routine: self.routine,
+            what: format!(
+                "{} of the {} variables at {:p} to be {} what is given; not yet are those of index {}{more}",
+                self.how,
+                vars.count,
+                vars.ivars,
+                sign(vars.cmp),
+                named.join(", ")
+            ),
+        }
+    }
+
+    fn wait_all(&self) {
+        done(self.vars.wait_all_for(None, Some(&|| self.waiting())));
+    }
+
+    fn wait_any(&self) -> usize {
+        index(done(self.vars.wait_any_for(None, Some(&|| self.waiting()))))
+    }
+
+    fn wait_some(&self, found: &mut impl FnMut(usize, usize)) -> usize {
+        done(
+            self.vars
+                .wait_some_for(found, None, Some(&|| self.waiting())),
+        )
+    }
+}
+
+/// Waiting for `how` many of a set.
+fn described<T, E: Fn(usize) -> bool>(
+    routine: &'static str,
+    how: &'static str,
+    vars: Vars<T, E>,
+) -> Described<T, E> {
+    Described { routine, how, vars }
 }
 
 /// The set that a routine's arguments describe, checked.
@@ -91,7 +181,10 @@ fn vars<T>(
 ) -> Vars<T, impl Fn(usize) -> bool> {
     check(routine, ivars, count);
     if state::debugging() && count > 0 && (ivars.is_null() || values.is_null()) {
-        state::fail(routine, "a null pointer where an array is wanted");
+        state::fail(
+            routine,
+            "argument ivars or cmp_values: a null pointer where an array is wanted",
+        );
     }
     Vars {
         ivars,
@@ -118,9 +211,9 @@ fn list(indices: *mut usize) -> impl FnMut(usize, usize) {
 macro_rules! waits {
     ($name:ident, $type:ty, $c:literal) => {
         waits!(@one [shmem_ $name _wait_until] [shmem_ $name _test] $type);
-        waits!(@set [shmem_ $name _wait_until_all] [shmem_ $name _wait_until_all_vector] $type, (), wait_all(None) => done);
-        waits!(@set [shmem_ $name _wait_until_any] [shmem_ $name _wait_until_any_vector] $type, usize, wait_any(None) => |found| index(done(found)));
-        waits!(@some [shmem_ $name _wait_until_some] [shmem_ $name _wait_until_some_vector] $type, wait_some(None) => done);
+        waits!(@wait [shmem_ $name _wait_until_all] [shmem_ $name _wait_until_all_vector] $type, (), "all", wait_all());
+        waits!(@wait [shmem_ $name _wait_until_any] [shmem_ $name _wait_until_any_vector] $type, usize, "any", wait_any());
+        waits!(@wait_some [shmem_ $name _wait_until_some] [shmem_ $name _wait_until_some_vector] $type);
         waits!(@set [shmem_ $name _test_all] [shmem_ $name _test_all_vector] $type, c_int, test_all() => c_int::from);
         waits!(@set [shmem_ $name _test_any] [shmem_ $name _test_any_vector] $type, usize, test_any() => index);
         waits!(@some [shmem_ $name _test_some] [shmem_ $name _test_some_vector] $type, test_some() => |count| count);
@@ -133,6 +226,26 @@ macro_rules! waits {
             fn $test(ivar: *mut $type, cmp: c_int, value: $type) -> c_int {
                 check(name!($test), ivar, 1);
                 comparison(name!($test), cmp).holds(load(ivar), value).into()
+            }
+        }
+    };
+    (@wait $one:tt $vector:tt $type:ty, $ret:ty, $how:literal, $($call:tt)+) => {
+        entry! {
+            fn $one(ivars: *mut $type, nelems: usize, status: *const c_int, cmp: c_int, value: $type) -> $ret {
+                described(name!($one), $how, vars(name!($one), ivars, nelems, status, cmp, &raw const value, 0)).$($call)+
+            }
+            fn $vector(ivars: *mut $type, nelems: usize, status: *const c_int, cmp: c_int, values: *const $type) -> $ret {
+                described(name!($vector), $how, vars(name!($vector), ivars, nelems, status, cmp, values, 1)).$($call)+
+            }
+        }
+    };
+    (@wait_some $one:tt $vector:tt $type:ty) => {
+        entry! {
+            fn $one(ivars: *mut $type, nelems: usize, indices: *mut usize, status: *const c_int, cmp: c_int, value: $type) -> usize {
+                described(name!($one), "some", vars(name!($one), ivars, nelems, status, cmp, &raw const value, 0)).wait_some(&mut list(indices))
+            }
+            fn $vector(ivars: *mut $type, nelems: usize, indices: *mut usize, status: *const c_int, cmp: c_int, values: *const $type) -> usize {
+                described(name!($vector), "some", vars(name!($vector), ivars, nelems, status, cmp, values, 1)).wait_some(&mut list(indices))
             }
         }
     };

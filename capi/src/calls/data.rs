@@ -1,229 +1,134 @@
-//! broadcast, collect, fcollect, alltoall and alltoalls on teams, for each type and for bytes.
+//! broadcast, collect, fcollect, alltoall and alltoalls: on teams for each type and for bytes; and what they share with the active-set forms.
 //!
-//! Not the active-set forms (`active.rs`).
+//! Not the active-set forms' names (`active.rs`).
 
-use super::{check, check_root, Buffers, FAILED};
+use super::{on_team, Arrays, Blocks, Call};
 use crate::entry::{entry, name};
-use crate::{state, teams};
+use crate::teams::done;
 use npushmem::shm::data::{self, Strides};
+use npushmem::shm::group::Routine;
 use npushmem::shm::table::for_each_rma_type;
 use std::ffi::{c_int, c_void};
 
-/// One routine's call for all types, sizes in bytes.
-type Move = unsafe fn(
-    routine: &'static str,
-    team: usize,
-    dest: *mut u8,
-    src: *const u8,
-    bytes: usize,
-) -> c_int;
-
-unsafe fn broadcast(
-    routine: &'static str,
-    team: usize,
-    dest: *mut u8,
-    src: *const u8,
-    bytes: usize,
-    root: c_int,
-) -> c_int {
-    let Some(team) = teams::find(routine, team) else {
-        return FAILED;
-    };
-    check_root(routine, root, team.group.size());
-    check(
-        routine,
-        &Buffers {
-            dest,
-            dest_bytes: bytes,
-            src,
-            src_bytes: bytes,
-            in_place: true,
-        },
-    );
-    let memory = teams::require(routine).state();
-    // SAFETY: the standard's contract, which the C caller keeps.
-    teams::done(unsafe {
-        data::broadcast(&team.group, memory, dest, src, bytes, root as usize, true)
-    });
-    0
+/// Which collective, with the arguments that only it has.
+#[derive(Clone, Copy)]
+pub(super) enum Move {
+    /// From the root to all; to the root's own destination only if `also_root`.
+    Broadcast { root: c_int, also_root: bool },
+    /// Blocks of one size, one after the other.
+    Fcollect,
+    /// Blocks of any sizes, one after the other.
+    Collect,
+    /// A block for each member, from each member.
+    Alltoall,
+    /// As alltoall, with strides.
+    Alltoalls { dest: isize, src: isize },
 }
 
-unsafe fn fcollect(
-    routine: &'static str,
-    team: usize,
-    dest: *mut u8,
-    src: *const u8,
-    bytes: usize,
-) -> c_int {
-    let Some(team) = teams::find(routine, team) else {
-        return FAILED;
-    };
-    check(
-        routine,
-        &Buffers {
-            dest,
-            dest_bytes: bytes * team.group.size(),
-            src,
-            src_bytes: bytes,
-            in_place: false,
-        },
-    );
-    // SAFETY: as in `broadcast`.
-    teams::done(unsafe {
-        data::fcollect(
-            &team.group,
-            teams::require(routine).state(),
-            dest,
-            src,
-            bytes,
-        )
-    });
-    0
+/// Arrays of a moving collective: `nelems` elements of `element` bytes.
+#[derive(Clone, Copy)]
+pub(super) struct Moved {
+    pub(super) dest: *mut u8,
+    pub(super) src: *const u8,
+    pub(super) nelems: usize,
+    pub(super) element: usize,
 }
 
-unsafe fn collect(
-    routine: &'static str,
-    team: usize,
-    dest: *mut u8,
-    src: *const u8,
-    bytes: usize,
-) -> c_int {
-    let Some(team) = teams::find(routine, team) else {
-        return FAILED;
+/// Checks the arguments and moves.
+///
+/// # Safety
+/// The standard's contract of the routine, which the C caller keeps.
+#[inline]
+pub(super) unsafe fn run(call: &Call, what: Move, moved: Moved) {
+    use Blocks::{One, PerMember};
+    let Moved {
+        dest,
+        src,
+        nelems,
+        element,
+    } = moved;
+    let (dest_blocks, src_blocks) = match what {
+        Move::Broadcast { .. } | Move::Collect => (One, One),
+        Move::Fcollect => (PerMember, One),
+        Move::Alltoall | Move::Alltoalls { .. } => (PerMember, PerMember),
     };
-    check(
-        routine,
-        &Buffers {
-            dest,
-            dest_bytes: bytes,
-            src,
-            src_bytes: bytes,
-            in_place: false,
-        },
-    );
-    // SAFETY: as in `broadcast`.
-    teams::done(unsafe {
-        data::collect(
-            &team.group,
-            teams::require(routine).state(),
-            dest,
-            usize::MAX,
-            src,
-            bytes,
-        )
-    });
-    0
-}
-
-unsafe fn alltoall(
-    routine: &'static str,
-    team: usize,
-    dest: *mut u8,
-    src: *const u8,
-    bytes: usize,
-) -> c_int {
-    let Some(team) = teams::find(routine, team) else {
-        return FAILED;
+    let mut arrays = Arrays {
+        dest,
+        src,
+        nelems,
+        element,
+        dest_blocks,
+        src_blocks,
+        strides: [1, 1],
+        in_place: false,
+        alike: true,
+        root: None,
     };
-    let total = bytes * team.group.size();
-    check(
-        routine,
-        &Buffers {
-            dest,
-            dest_bytes: total,
-            src,
-            src_bytes: total,
-            in_place: false,
-        },
-    );
-    // SAFETY: as in `broadcast`.
-    teams::done(unsafe {
-        data::alltoall(
-            &team.group,
-            teams::require(routine).state(),
-            dest,
-            src,
-            bytes,
-        )
-    });
-    0
-}
-
-/// The strides of an exchange, checked; for `size` members.
-pub(super) fn strides(
-    routine: &'static str,
-    dest: (*mut u8, isize),
-    src: (*const u8, isize),
-    element: usize,
-    count: usize,
-    size: usize,
-) -> Strides {
-    if dest.1 < 1 || src.1 < 1 {
-        state::fail(
-            routine,
-            &format!(
-                "strides dst {} and sst {} must be 1 at least",
-                dest.1, src.1
-            ),
-        );
+    match what {
+        Move::Broadcast { root, .. } => (arrays.root, arrays.in_place) = (Some(root), true),
+        Move::Collect => arrays.alike = false,
+        Move::Alltoalls { dest, src } => arrays.strides = [dest, src],
+        Move::Fcollect | Move::Alltoall => {}
     }
-    let extent = |stride: isize| match count * size {
-        0 => 0,
-        n => ((n - 1) * stride as usize + 1) * element,
-    };
-    check(
-        routine,
-        &Buffers {
-            dest: dest.0,
-            dest_bytes: extent(dest.1),
-            src: src.0,
-            src_bytes: extent(src.1),
-            in_place: false,
-        },
-    );
+    let bytes = call.check(&arrays);
+    let (group, memory) = (&call.team.group, call.state);
+    // SAFETY: this function's contract. C does not say how large the destination of a collect is.
+    done(unsafe {
+        match what {
+            Move::Broadcast { root, also_root } => {
+                data::broadcast(group, memory, dest, src, bytes, root as usize, also_root)
+            }
+            Move::Fcollect => data::fcollect(group, memory, dest, src, bytes),
+            Move::Collect => data::collect(group, memory, dest, usize::MAX, src, bytes).map(|_| ()),
+            Move::Alltoall => data::alltoall(group, memory, dest, src, bytes),
+            Move::Alltoalls {
+                dest: to,
+                src: from,
+            } => {
+                let strides = strides(call, [to, from], element, nelems);
+                data::alltoalls(group, memory, dest, src, strides)
+            }
+        }
+    });
+}
+
+/// Strides are positive, or the job ends: others would lead before the arrays.
+fn strides(call: &Call, given: [isize; 2], element: usize, count: usize) -> Strides {
+    for (name, stride) in ["dst", "sst"].into_iter().zip(given) {
+        if stride < 1 {
+            call.fail(&format!(
+                "argument {name}: a stride of {stride}; 1 is the least"
+            ));
+        }
+    }
     Strides {
-        dest: dest.1 as usize,
-        src: src.1 as usize,
+        dest: given[0] as usize,
+        src: given[1] as usize,
         element,
         count,
     }
 }
 
-unsafe fn alltoalls(
-    routine: &'static str,
-    team: usize,
-    dest: (*mut u8, isize),
-    src: (*const u8, isize),
-    element: usize,
-    count: usize,
-) -> c_int {
-    let Some(team) = teams::find(routine, team) else {
-        return FAILED;
-    };
-    let strides = strides(routine, dest, src, element, count, team.group.size());
-    // SAFETY: as in `broadcast`.
-    teams::done(unsafe {
-        data::alltoalls(
-            &team.group,
-            teams::require(routine).state(),
-            dest.0,
-            src.0,
-            strides,
-        )
-    });
-    0
+/// The team form of a routine.
+///
+/// # Safety
+/// As [`run`].
+#[inline]
+unsafe fn on(routine: Routine, team: usize, what: Move, moved: Moved) -> c_int {
+    // SAFETY: this function's contract.
+    on_team(routine, team, |call| unsafe { run(call, what, moved) })
 }
 
 macro_rules! moving {
-    ($call:ident $suffix:ident, $name:ident, $type:ty, $c:literal) => {
-        moving!(@ [shmem_ $name $suffix] $call, $type);
+    ($what:ident $suffix:ident, $name:ident, $type:ty, $c:literal) => {
+        moving!(@ [shmem_ $name $suffix] $what, $type);
     };
-    (@ $name:tt $call:ident, $type:ty) => {
+    (@ $name:tt $what:ident, $type:ty) => {
         entry! {
             fn $name(team: usize, dest: *mut $type, src: *const $type, nelems: usize) -> c_int {
-                const CALL: Move = $call;
+                let moved = Moved { dest: dest.cast(), src: src.cast(), nelems, element: size_of::<$type>() };
                 // SAFETY: the C caller's contract.
-                unsafe { CALL(name!($name), team, dest.cast(), src.cast(), nelems * size_of::<$type>()) }
+                unsafe { on(&name!($name), team, Move::$what, moved) }
             }
         }
     };
@@ -236,8 +141,9 @@ macro_rules! broadcasting {
     (@ $name:tt $type:ty) => {
         entry! {
             fn $name(team: usize, dest: *mut $type, src: *const $type, nelems: usize, root: c_int) -> c_int {
+                let moved = Moved { dest: dest.cast(), src: src.cast(), nelems, element: size_of::<$type>() };
                 // SAFETY: the C caller's contract.
-                unsafe { broadcast(name!($name), team, dest.cast(), src.cast(), nelems * size_of::<$type>(), root) }
+                unsafe { on(&name!($name), team, Move::Broadcast { root, also_root: true }, moved) }
             }
         }
     };
@@ -250,8 +156,9 @@ macro_rules! exchanging {
     (@ $name:tt $type:ty) => {
         entry! {
             fn $name(team: usize, dest: *mut $type, src: *const $type, dst: isize, sst: isize, nelems: usize) -> c_int {
+                let moved = Moved { dest: dest.cast(), src: src.cast(), nelems, element: size_of::<$type>() };
                 // SAFETY: the C caller's contract.
-                unsafe { alltoalls(name!($name), team, (dest.cast(), dst), (src.cast(), sst), size_of::<$type>(), nelems) }
+                unsafe { on(&name!($name), team, Move::Alltoalls { dest: dst, src: sst }, moved) }
             }
         }
     };
@@ -259,15 +166,15 @@ macro_rules! exchanging {
 
 for_each_rma_type!(broadcasting);
 for_each_rma_type!(exchanging);
-for_each_rma_type!(moving, fcollect _fcollect);
-for_each_rma_type!(moving, collect _collect);
-for_each_rma_type!(moving, alltoall _alltoall);
+for_each_rma_type!(moving, Fcollect _fcollect);
+for_each_rma_type!(moving, Collect _collect);
+for_each_rma_type!(moving, Alltoall _alltoall);
 
 /// Sizes of the untyped routines are in bytes.
 type Byte = u8;
-moving!(@ shmem_fcollectmem fcollect, Byte);
-moving!(@ shmem_collectmem collect, Byte);
-moving!(@ shmem_alltoallmem alltoall, Byte);
+moving!(@ shmem_fcollectmem Fcollect, Byte);
+moving!(@ shmem_collectmem Collect, Byte);
+moving!(@ shmem_alltoallmem Alltoall, Byte);
 broadcasting!(@ shmem_broadcastmem Byte);
 exchanging!(@ shmem_alltoallsmem Byte);
 

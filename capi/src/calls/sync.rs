@@ -2,7 +2,7 @@
 //!
 //! Not the active-set forms (`active.rs`).
 
-use super::FAILED;
+use super::{on_team, sync, Call};
 use crate::entry::hot;
 use crate::{order, state, teams};
 use std::ffi::c_int;
@@ -10,23 +10,18 @@ use std::ffi::c_int;
 hot! {
     /// Waits for all PEs; what everybody has put before is complete.
     fn shmem_barrier_all() {
-        teams::barrier_all("shmem_barrier_all");
+        super::barrier_all(&"shmem_barrier_all");
     }
 
     /// Waits for all PEs.
     fn shmem_sync_all() {
-        teams::done(teams::require("shmem_sync_all").world().group.sync());
+        let teams = teams::require("shmem_sync_all");
+        sync(&Call::new(&"shmem_sync_all", teams.world(), teams.state()));
     }
 
     /// Waits for all members of a team.
     fn shmem_team_sync(team: usize) -> c_int {
-        match teams::find("shmem_team_sync", team) {
-            Some(team) => {
-                teams::done(team.group.sync());
-                0
-            }
-            None => FAILED,
-        }
+        on_team(&"shmem_team_sync", team, sync)
     }
 
     /// Meets PE `pe`, which calls this with this PE's number (an extension): both go on when both have come, and what either has put before is

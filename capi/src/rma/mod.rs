@@ -35,6 +35,7 @@ pub(crate) fn slow_transfer(
     bytes: usize,
     pe: c_int,
 ) -> *mut u8 {
+    check_first(routine, way, symmetric, bytes);
     let at = state::slow_target(routine, symmetric, bytes, pe);
     check_transfer(routine, way, at as usize, local, bytes);
     at
@@ -50,9 +51,18 @@ pub(crate) fn slow_ctx_transfer(
     bytes: usize,
     pe: c_int,
 ) -> *mut u8 {
+    check_first(routine, way, symmetric, bytes);
     let at = slow_ctx_target(routine, ctx, symmetric, bytes, pe);
     check_transfer(routine, way, at as usize, local, bytes);
     at
+}
+
+/// `SHMEM_DEBUG`: checks the symmetric side by its name.
+fn check_first(routine: &'static CRoutine, way: Way, symmetric: usize, bytes: usize) {
+    if let (true, Some(state)) = (state::debugging(), state::get()) {
+        let name = if way == Way::Put { "dest" } else { "source" };
+        state::check_argument(state, routine.0, name, symmetric, bytes);
+    }
 }
 
 /// `SHMEM_DEBUG`: ends the job when the local side is null, or overlaps with `at`, the other side as mapped here.
@@ -88,7 +98,7 @@ macro_rules! contiguous {
                 fast!(
                     (dest: *mut $ty, source: *const $ty, nelems: usize, pe: c_int),
                     dest at distance(pe),
-                    slow slow_transfer(routine!([$($name)+]), Way::Put, dest as usize, source as usize, nelems.wrapping_mul($bytes), pe),
+                    slow slow_transfer(routine!([$($name)+]), Way::Put, dest as usize, source as usize, nelems.saturating_mul($bytes), pe),
                     |at| copy(at, source.cast(), nelems.wrapping_mul($bytes))
                 )
             }
@@ -96,7 +106,7 @@ macro_rules! contiguous {
                 fast!(
                     (ctx: Ctx, dest: *mut $ty, source: *const $ty, nelems: usize, pe: c_int),
                     dest at ctx_distance(ctx, pe),
-                    slow slow_ctx_transfer(routine!([$($ctx_name)+]), ctx, Way::Put, dest as usize, source as usize, nelems.wrapping_mul($bytes), pe),
+                    slow slow_ctx_transfer(routine!([$($ctx_name)+]), ctx, Way::Put, dest as usize, source as usize, nelems.saturating_mul($bytes), pe),
                     |at| copy(at, source.cast(), nelems.wrapping_mul($bytes))
                 )
             }
@@ -108,7 +118,7 @@ macro_rules! contiguous {
                 fast!(
                     (dest: *mut $ty, source: *const $ty, nelems: usize, pe: c_int),
                     source at distance(pe),
-                    slow slow_transfer(routine!([$($name)+]), Way::Get, source as usize, dest as usize, nelems.wrapping_mul($bytes), pe),
+                    slow slow_transfer(routine!([$($name)+]), Way::Get, source as usize, dest as usize, nelems.saturating_mul($bytes), pe),
                     |at| copy(dest.cast(), at, nelems.wrapping_mul($bytes))
                 )
             }
@@ -116,7 +126,7 @@ macro_rules! contiguous {
                 fast!(
                     (ctx: Ctx, dest: *mut $ty, source: *const $ty, nelems: usize, pe: c_int),
                     source at ctx_distance(ctx, pe),
-                    slow slow_ctx_transfer(routine!([$($ctx_name)+]), ctx, Way::Get, source as usize, dest as usize, nelems.wrapping_mul($bytes), pe),
+                    slow slow_ctx_transfer(routine!([$($ctx_name)+]), ctx, Way::Get, source as usize, dest as usize, nelems.saturating_mul($bytes), pe),
                     |at| copy(dest.cast(), at, nelems.wrapping_mul($bytes))
                 )
             }

@@ -3,9 +3,11 @@
 //! Not the objects behind (`mod.rs`), nor contexts on teams (`context.rs`).
 
 use super::{find, require, Team};
+use crate::calls::agree::{self, Argument};
 use crate::constants::{handle, SHMEM_TEAM_NUM_CONTEXTS};
 use crate::entry::entry;
 use crate::state;
+use npushmem::shm::group::Routine;
 use std::ffi::{c_int, c_long, c_void};
 
 /// `shmem_team_config_t`.
@@ -43,6 +45,15 @@ unsafe fn give(routine: &'static str, at: *mut usize, team: Option<&Team>) {
     let handle = team.map_or(handle::TEAM_INVALID, |team| team.handle(require(routine)));
     // SAFETY: the caller's contract.
     unsafe { at.write(handle) };
+}
+
+/// `SHMEM_DEBUG`: all members of `parent` make the same team.
+fn agree<const N: usize>(routine: Routine, parent: &Team, arguments: [(&'static str, c_int); N]) {
+    parent.group.enter(routine);
+    if state::debugging() {
+        let arguments = arguments.map(|(name, value)| Argument::number(name, value.into()));
+        agree::agree(routine, &parent.group, &arguments);
+    }
 }
 
 entry! {
@@ -86,11 +97,12 @@ entry! {
 
     /// A team of the parent's PEs `start`, `start + stride`, ... Collective over the parent.
     fn shmem_team_split_strided(parent: usize, start: c_int, stride: c_int, size: c_int, config: *const Config, mask: c_long, new_team: *mut usize) -> c_int {
-        let routine = "shmem_team_split_strided";
+        let routine = &"shmem_team_split_strided";
         // SAFETY: the caller's variables.
         unsafe {
             give(routine, new_team, None);
             let Some(parent) = find(routine, parent) else { return FAILED };
+            agree(routine, parent, [("start", start), ("stride", stride), ("size", size)]);
             let Some(shape) = parent.shape.strided(start, stride, size) else {
                 if state::debugging() {
                     state::tell(routine, &format!(
@@ -112,12 +124,13 @@ entry! {
 
     /// The row and the column of this PE when the parent is laid out in rows of `xrange`. Collective over the parent.
     fn shmem_team_split_2d(parent: usize, xrange: c_int, xconfig: *const Config, xmask: c_long, xteam: *mut usize, yconfig: *const Config, ymask: c_long, yteam: *mut usize) -> c_int {
-        let routine = "shmem_team_split_2d";
+        let routine = &"shmem_team_split_2d";
         // SAFETY: the caller's variables.
         unsafe {
             give(routine, xteam, None);
             give(routine, yteam, None);
             let Some(parent) = find(routine, parent) else { return FAILED };
+            agree(routine, parent, [("xrange", xrange)]);
             let Some((row, column)) = parent.shape.row_and_column(xrange, parent.me()) else {
                 if state::debugging() {
                     state::tell(routine, &format!("argument xrange: {xrange} is not positive"));

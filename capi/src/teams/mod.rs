@@ -67,7 +67,7 @@ static TEAMS: AtomicPtr<Teams> = AtomicPtr::new(std::ptr::null_mut());
 /// Starts teams and collectives of this process. The collectives' areas of all PEs are mapped and zero; called once an init, before any other
 /// function of this module.
 pub(crate) fn start(state: &'static State) {
-    wait::configure(state.n_pes as usize, None);
+    wait::configure(state.n_pes as usize, Some(crate::limit::watch));
     require_zero(state);
     let cores = wait::cores();
     let all = Shape::world(state.n_pes);
@@ -180,14 +180,17 @@ fn group(state: &State, shape: Shape, slot: usize, start: u64, cores: usize) -> 
             (slot, pe as u32)
         })
         .collect();
-    let policy = Policy {
-        give_up: None,
-        compare: state::debugging(),
-    };
-    Some(Group::new(members, me as usize, start, cores, policy))
+    Some(Group::new(
+        members,
+        me as usize,
+        start,
+        cores,
+        Policy::default(),
+    ))
 }
 
-/// The result of an operation of the engine. Its waits end the job by themselves; members in different collectives (`SHMEM_DEBUG`) end it here.
+/// The result of an operation of the engine. Its waits end the job by themselves (limit.rs), and what members must pass alike is compared before
+/// it (calls/agree.rs).
 #[inline(always)]
 pub(crate) fn done<T>(result: Result<T, Stop>) -> T {
     match result {
@@ -199,32 +202,9 @@ pub(crate) fn done<T>(result: Result<T, Stop>) -> T {
 #[cold]
 #[inline(never)]
 fn stopped(stop: Stop) -> ! {
-    let Stop::Mismatch {
-        other,
-        mine,
-        theirs,
-    } = stop
-    else {
-        state::fail(
-            "collective",
-            "a wait without a limit was given up; please report it",
-        )
-    };
-    let name = |kind: u8| match kind {
-        1 => "a sync or barrier",
-        2 => "a broadcast",
-        3 => "an fcollect",
-        4 => "an alltoall",
-        5 => "a reduction or scan",
-        6 => "a team split",
-        _ => "a collect",
-    };
     state::fail(
-        "collective",
-        &format!(
-            "members of a team are in different collectives, or pass different sizes or roots: this PE is in {} (size and root {:#x}), PE {other} in {} ({:#x})",
-            name(mine.0), mine.1, name(theirs.0), theirs.1
-        ),
+        "a collective",
+        &format!("it stopped ({stop:?}) although its waits have no limit of their own and nothing is compared in it; please report it"),
     )
 }
 
@@ -291,13 +271,4 @@ impl Teams {
         // SAFETY: made by `split`, and no longer among the live ones.
         drop(unsafe { Box::from_raw(std::ptr::from_ref(team).cast_mut()) });
     }
-}
-
-/// Barrier of all PEs: everything before it is complete (OpenSHMEM 1.6, `shmem_barrier_all`). Also for the library's own needs.
-#[inline]
-pub(crate) fn barrier_all(routine: &'static str) {
-    let teams = require(routine);
-    // Stores become visible in the order in which they are made, and all before the one that says that this PE has come: nothing to flush.
-    std::sync::atomic::fence(Ordering::Release);
-    done(teams.world.group.sync());
 }
