@@ -28,6 +28,15 @@ pub struct Program {
     path: PathBuf,
 }
 
+/// A program on some PEs, and how it is started.
+pub struct Job<'a> {
+    program: &'a Path,
+    pes: u32,
+    options: Vec<String>,
+    args: Vec<String>,
+    env: Vec<(String, String)>,
+}
+
 /// How a job ended.
 #[derive(Debug)]
 pub struct Ran {
@@ -53,7 +62,8 @@ fn bin() -> PathBuf {
     own.ancestors().nth(2).expect("target/PROFILE").to_owned()
 }
 
-fn tool(name: &str) -> PathBuf {
+/// A program that cargo built.
+pub fn tool(name: &str) -> PathBuf {
     let path = bin().join(name);
     assert!(
         path.exists(),
@@ -64,7 +74,7 @@ fn tool(name: &str) -> PathBuf {
 }
 
 /// A command without what the environment of the test would add.
-fn command(program: &Path) -> Command {
+pub fn command(program: &Path) -> Command {
     let mut command = Command::new(program);
     for (name, _) in std::env::vars() {
         if ["NPUSHMEM_", "NPUSIM_", "SHMEM_"]
@@ -97,11 +107,21 @@ impl Program {
     /// Builds a file, whose path starts at this folder, with warnings as errors.
     #[track_caller]
     pub fn build(source: &str, language: Language, flags: &[&str]) -> Self {
+        Self::build_with(source, language, flags, &[])
+    }
+
+    /// As [`Program::build`], with further arguments behind the file: libraries.
+    #[track_caller]
+    pub fn build_with(
+        source: &str,
+        language: Language,
+        flags: &[&str],
+        libraries: &[&str],
+    ) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let from = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("tests/programs")
-            .join(source);
+        let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+        let from = here.join(source);
         let name = Path::new(source).file_stem().unwrap_or_default();
         let path = folder().join(format!("{}-{number}", name.to_string_lossy()));
         let (wrapper, kind) = match language {
@@ -113,10 +133,13 @@ impl Program {
             .args(flags)
             .arg("-I")
             .arg(folder())
+            .arg("-I")
+            .arg(&here)
             .args(["-x", kind])
             .arg(&from)
             .args(["-x", "none", "-o"])
             .arg(&path)
+            .args(libraries)
             .output()
             .expect("oshcc cannot be started");
         assert!(
@@ -127,40 +150,97 @@ impl Program {
         Self { path }
     }
 
-    /// Runs it on `pes` PEs.
-    pub fn run(&self, pes: u32) -> Ran {
-        self.run_with(pes, &[], &[])
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
-    /// Runs it with arguments and environment variables.
-    pub fn run_with(&self, pes: u32, args: &[&str], env: &[(&str, &str)]) -> Ran {
-        static ONE_JOB: Mutex<()> = Mutex::new(());
-        let _one = ONE_JOB.lock().unwrap_or_else(PoisonError::into_inner);
-        let output = command(&tool("oshrun"))
-            .args(["-n", &pes.to_string(), "--timeout", TIMEOUT])
-            .arg(&self.path)
-            .args(args)
-            .env("SHMEM_SYMMETRIC_SIZE", "256M")
-            .envs(env.iter().copied())
-            .output()
-            .expect("oshrun cannot be started");
-        Ran {
-            code: output.status.code().unwrap_or(-1),
-            stdout: text(output.stdout),
-            stderr: text(output.stderr),
-        }
+    /// A job of it on `pes` PEs.
+    pub fn job(&self, pes: u32) -> Job<'_> {
+        Job::new(&self.path, pes)
+    }
+
+    /// Runs it on `pes` PEs.
+    pub fn run(&self, pes: u32) -> Ran {
+        self.job(pes).run()
     }
 }
 
-/// Names that the library defines for others.
-pub fn exports() -> BTreeSet<String> {
-    // The library that the wrapper links.
+impl<'a> Job<'a> {
+    /// A job of any program; found as a shell finds it.
+    pub fn new(program: &'a Path, pes: u32) -> Self {
+        Self {
+            program,
+            pes,
+            options: Vec::new(),
+            args: Vec::new(),
+            env: Vec::new(),
+        }
+    }
+
+    /// Adds an argument of the program.
+    pub fn arg(mut self, arg: impl Into<String>) -> Self {
+        self.args.push(arg.into());
+        self
+    }
+
+    /// Adds an option of oshrun.
+    pub fn option(mut self, option: impl Into<String>) -> Self {
+        self.options.push(option.into());
+        self
+    }
+
+    /// Sets an environment variable.
+    pub fn env(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.env.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// Has every call checked.
+    pub fn checked(self) -> Self {
+        self.env("SHMEM_DEBUG", "1")
+    }
+
+    /// Runs it to its end.
+    pub fn run(self) -> Ran {
+        let mut command = command(&tool("oshrun"));
+        command
+            .args(["-n", &self.pes.to_string(), "--timeout", TIMEOUT])
+            .args(&self.options)
+            .arg(self.program)
+            .args(&self.args)
+            .env("SHMEM_SYMMETRIC_SIZE", "256M")
+            .envs(self.env);
+        alone(command)
+    }
+}
+
+/// Runs a command when no other job of this test runs: more processes than cores are in each.
+pub fn alone(mut command: Command) -> Ran {
+    static ONE_JOB: Mutex<()> = Mutex::new(());
+    let _one = ONE_JOB.lock().unwrap_or_else(PoisonError::into_inner);
+    let output = command
+        .output()
+        .unwrap_or_else(|error| panic!("{command:?} cannot be started: {error}"));
+    Ran {
+        code: output.status.code().unwrap_or(-1),
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+    }
+}
+
+/// The library that the wrappers link.
+pub fn library() -> PathBuf {
     let shown = command(&tool("oshcc"))
         .arg("--showme:libdirs")
         .output()
         .expect("oshcc");
-    let folder = text(shown.stdout);
-    let library = Path::new(folder.trim()).join("libnpushmem.so");
+    Path::new(text(shown.stdout).trim()).join("libnpushmem.so")
+}
+
+/// Names that the library defines for others.
+pub fn exports() -> BTreeSet<String> {
+    let library = library();
     let output = Command::new("nm")
         .args(["-D", "--defined-only", "--format=posix"])
         .arg(&library)

@@ -6,11 +6,18 @@
 #[path = "../../src/constants.rs"]
 #[allow(unused)]
 mod constants;
+mod examples;
 #[path = "../header/families.rs"]
 #[allow(dead_code)]
 mod families;
 mod harness;
+mod heap;
+mod launchers;
+mod mistakes;
+mod reports;
+mod statics;
 mod types;
+mod waits_end;
 
 use std::collections::BTreeSet;
 
@@ -80,24 +87,20 @@ fn collectives_follow_one_another_at_once_with_pes_out_of_step() {
 #[test]
 fn a_reduction_of_64_mebibytes_is_right() {
     let program = Program::build("stress.c", Language::C, &[]);
-    program.run_with(2, &["64"], &[]).succeeds();
+    program.job(2).arg("64").run().succeeds();
+}
+
+#[test]
+fn fence_quiet_and_signals_order_what_the_standard_says() {
+    let program = Program::build("litmus.c", Language::C, &["-O2"]);
+    for pes in [2, 4] {
+        program.run(pes).succeeds();
+    }
 }
 
 #[test]
 fn heap_and_static_data_are_symmetric() {
     passes("memory.c");
-}
-
-#[test]
-fn static_data_is_symmetric_in_programs_at_a_fixed_address_too() {
-    for flags in [
-        &["-no-pie", "-fno-pie"][..],
-        &["-fPIE", "-pie", "-Wl,-z,now,-z,relro"],
-    ] {
-        Program::build("memory.c", Language::C, flags)
-            .run(2)
-            .succeeds();
-    }
 }
 
 #[test]
@@ -126,7 +129,7 @@ fn generic_names_work_in_c11_and_in_cxx() {
 fn global_exit_ends_every_pe_with_its_code() {
     let program = Program::build("global_exit.c", Language::C, &[]);
     for code in [0, 7] {
-        let ran = program.run_with(3, &[&code.to_string()], &[]);
+        let ran = program.job(3).arg(code.to_string()).run();
         assert_eq!(ran.code, code, "{ran:?}");
         assert!(!ran.stdout.contains("still here"), "{ran:?}");
     }
@@ -134,9 +137,11 @@ fn global_exit_ends_every_pe_with_its_code() {
 
 #[test]
 fn many_threads_call_at_once() {
-    let program = Program::build("threads.c", Language::C, &["-pthread"]);
-    for pes in [1, 2, 3] {
-        program.run(pes).succeeds();
+    for source in ["threads.c", "locks.c"] {
+        let program = Program::build(source, Language::C, &["-pthread"]);
+        for pes in [1, 2, 3] {
+            program.run(pes).succeeds();
+        }
     }
 }
 
@@ -144,26 +149,6 @@ fn many_threads_call_at_once() {
 fn a_tool_sees_every_call_through_the_profiling_interface() {
     let program = Program::build("profiling.c", Language::C, &["-O2"]);
     program.run(2).succeeds();
-}
-
-#[test]
-fn mistakes_are_named_when_calls_are_checked() {
-    let program = Program::build("mistakes.c", Language::C, &["-O2"]);
-    for (mistake, parts) in [
-        ("range", &["shmem_long_p", "PE 2", "0 to 1"][..]),
-        ("negative", &["shmem_int_get", "PE -1"]),
-        ("local", &["shmem_putmem", "not symmetric"]),
-        ("before", &["shmem_long_p", "not initialised"]),
-    ] {
-        let ran = program.run_with(2, &[mistake], &[("SHMEM_DEBUG", "1")]);
-        assert_ne!(ran.code, 0, "{mistake}: {ran:?}");
-        for part in parts {
-            assert!(ran.stderr.contains(part), "{mistake}: {part}: {ran:?}");
-        }
-    }
-    program
-        .run_with(2, &["none"], &[("SHMEM_DEBUG", "1")])
-        .succeeds();
 }
 
 #[test]

@@ -1,4 +1,4 @@
-/* threads.c: SHMEM_THREAD_MULTIPLE: atomics, puts, locks and contexts from several threads of every PE at once. */
+/* locks.c: SHMEM_THREAD_MULTIPLE: atomics, puts, locks and contexts from several threads of every PE at once. */
 #include <assert.h>
 #include <pthread.h>
 #include <shmem.h>
