@@ -59,7 +59,7 @@ fn main() -> Result<()> {
     let width = experts.next_multiple_of(16);
     let needed = (rows + 2 * tokens + 2 * cores * GROUP * top_k) * hidden * size_of::<f16>()
         + (3 * tokens * top_k + (pes + 1) * cores * width + per_pe + 1) * size_of::<u32>();
-    config.symmetric_size = config.symmetric_size.max(needed as u64 + (1 << 20));
+    config.symmetric_size = config.symmetric_size.at_least(needed as u64 + (1 << 20));
     let world = World::init_with(config)?;
     let me = world.my_pe() as usize;
     let problem = Problem {

@@ -163,6 +163,16 @@ impl HeapSize {
     }
 }
 
+impl HeapSize {
+    /// This size, or `bytes` where it is a smaller number of bytes. A percentage stays as it is.
+    pub fn at_least(self, bytes: u64) -> HeapSize {
+        match self {
+            HeapSize::Bytes(size) => HeapSize::Bytes(size.max(bytes)),
+            percent => percent,
+        }
+    }
+}
+
 impl From<u64> for HeapSize {
     fn from(bytes: u64) -> Self {
         HeapSize::Bytes(bytes)
