@@ -2,7 +2,8 @@
 //!
 //! [`wqe`], [`cqe`] and [`doorbell`] are layouts as data: plain structures of little-endian words with named fields.
 //! [`ring`] holds the rules of the send and completion rings (owner bits, laps, ordering points). [`nic`] executes requests:
-//! it walks a ring as the hardware does and moves data between the processes of one machine.
+//! it walks a ring as the hardware does and moves data between the processes of one machine, or, with feature `verbs`, between machines
+//! through the host's own RDMA NIC ([`verbs`]).
 //!
 //! The crate depends on nothing else of the project; the emulated NPU puts its HCCP calls on top of [`nic`].
 //! Facts about the format are from rdma-core's `providers/hns` and Linux's `drivers/infiniband/hw/hns`; what no source
@@ -13,4 +14,5 @@ pub mod cqe;
 pub mod doorbell;
 pub mod nic;
 pub mod ring;
+pub mod verbs;
 pub mod wqe;

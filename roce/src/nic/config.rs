@@ -4,6 +4,8 @@ use std::env;
 
 use thiserror::Error;
 
+use crate::verbs::VerbsConfig;
+
 /// Who executes requests, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
@@ -18,6 +20,17 @@ pub enum Mode {
     },
 }
 
+/// How requests reach a peer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Wire {
+    /// Through shared memory: the processes of one machine.
+    #[default]
+    Memory,
+    /// Through the host's own RDMA NIC: all queue pairs, also those between PEs of one host and of a PE with itself, so that every atomic on
+    /// a word is executed by one NIC.
+    Verbs(VerbsConfig),
+}
+
 /// Who makes the 0x05 completions of the requests behind a failed one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flush {
@@ -30,6 +43,8 @@ pub enum Flush {
 /// Settings of one NIC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NicConfig {
+    /// How requests reach a peer.
+    pub wire: Wire,
     /// Who executes requests, and when.
     pub mode: Mode,
     /// Who flushes what lies behind a failed request.
@@ -55,6 +70,7 @@ pub const MAX_MESSAGE: u64 = 0x8000_0000;
 impl Default for NicConfig {
     fn default() -> Self {
         NicConfig {
+            wire: Wire::Memory,
             mode: Mode::Inline,
             flush: Flush::Driver,
             atomics: true,
@@ -123,6 +139,18 @@ fn flush(variable: &'static str, value: &str) -> Result<Flush, ConfigError> {
     }
 }
 
+fn gid(variable: &'static str, value: &str) -> Result<Option<u32>, ConfigError> {
+    let index: Option<u8> = value.parse().ok();
+    match index {
+        Some(index) => Ok(Some(index.into())),
+        None => Err(ConfigError {
+            variable,
+            value: value.to_owned(),
+            expected: "an index from 0 to 255",
+        }),
+    }
+}
+
 fn max_message(variable: &'static str, value: &str) -> Result<u64, ConfigError> {
     value
         .parse()
@@ -136,7 +164,7 @@ fn max_message(variable: &'static str, value: &str) -> Result<u64, ConfigError> 
 }
 
 impl NicConfig {
-    /// Reads `NPUSIM_NIC` (`inline`, `thread`, `chaos:SEED`), `NPUSIM_NIC_FLUSH` (`driver`, `auto`), `NPUSIM_NIC_MAX_MESSAGE` (bytes)
+    /// Reads `NPUSIM_WIRE` (`memory`, `verbs`) with `NPUSIM_VERBS_DEVICE` and `NPUSIM_VERBS_GID`, `NPUSIM_NIC` (`inline`, `thread`, `chaos:SEED`), `NPUSIM_NIC_FLUSH` (`driver`, `auto`), `NPUSIM_NIC_MAX_MESSAGE` (bytes)
     /// and the switches `NPUSIM_NIC_ATOMICS`, `NPUSIM_NIC_ATOMIC_ACCESS`, `NPUSIM_NIC_INLINE`, `NPUSIM_NIC_EARLY_ACK`,
     /// `NPUSIM_NIC_WIDEN_ATOMICS` (`on`, `off`). What is unset keeps its default.
     ///
@@ -153,7 +181,7 @@ impl NicConfig {
             target: &mut T,
             lookup: impl Fn(&str) -> Option<String>,
             variable: &'static str,
-            parse: impl Fn(&'static str, &str) -> Result<T, ConfigError>,
+            parse: impl FnOnce(&'static str, &str) -> Result<T, ConfigError>,
         ) -> Result<(), ConfigError> {
             if let Some(value) = lookup(variable) {
                 *target = parse(variable, value.trim())?;
@@ -161,7 +189,34 @@ impl NicConfig {
             Ok(())
         }
         let mut config = NicConfig::default();
+        let mut device = VerbsConfig {
+            device: lookup("NPUSIM_VERBS_DEVICE").filter(|name| !name.is_empty()),
+            gid: None,
+        };
+        set(&mut device.gid, &lookup, "NPUSIM_VERBS_GID", gid)?;
+        set(
+            &mut config.wire,
+            &lookup,
+            "NPUSIM_WIRE",
+            |variable, value| match value {
+                "memory" => Ok(Wire::Memory),
+                "verbs" => Ok(Wire::Verbs(device)),
+                _ => Err(ConfigError {
+                    variable,
+                    value: value.to_owned(),
+                    expected: "memory or verbs",
+                }),
+            },
+        )?;
         set(&mut config.mode, &lookup, "NPUSIM_NIC", mode)?;
+        if let (Wire::Verbs(_), Mode::Chaos { .. }) = (&config.wire, config.mode) {
+            return Err(ConfigError {
+                variable: "NPUSIM_NIC",
+                value: lookup("NPUSIM_NIC").unwrap_or_default(),
+                expected:
+                    "inline or thread with NPUSIM_WIRE=verbs: chaos belongs to the memory wire",
+            });
+        }
         set(&mut config.flush, &lookup, "NPUSIM_NIC_FLUSH", flush)?;
         set(&mut config.atomics, &lookup, "NPUSIM_NIC_ATOMICS", on_off)?;
         set(
@@ -224,6 +279,7 @@ mod tests {
             ("NPUSIM_NIC_WIDEN_ATOMICS", "on"),
         ]);
         let expected = NicConfig {
+            wire: Wire::Memory,
             mode: Mode::Chaos { seed: 42 },
             flush: Flush::Auto,
             atomics: false,
@@ -234,6 +290,29 @@ mod tests {
             widen_atomics: true,
         };
         assert_eq!(config, Ok(expected));
+    }
+
+    #[test]
+    fn the_verbs_wire_takes_a_device_and_a_gid_and_no_chaos() {
+        let verbs = [
+            ("NPUSIM_WIRE", "verbs"),
+            ("NPUSIM_VERBS_DEVICE", "rxe0"),
+            ("NPUSIM_VERBS_GID", "1"),
+        ];
+        let device = VerbsConfig {
+            device: Some("rxe0".into()),
+            gid: Some(1),
+        };
+        assert_eq!(read(&verbs).unwrap().wire, Wire::Verbs(device));
+        assert_eq!(read(&verbs[1..]).unwrap().wire, Wire::Memory);
+        for (extra, part) in [
+            (("NPUSIM_NIC", "chaos:1"), "inline or thread"),
+            (("NPUSIM_VERBS_GID", "256"), "0 to 255"),
+            (("NPUSIM_WIRE", "tcp"), "memory or verbs"),
+        ] {
+            let text = read(&[extra, verbs[0]]).unwrap_err().to_string();
+            assert!(text.starts_with(extra.0) && text.contains(part), "{text}");
+        }
     }
 
     #[test]

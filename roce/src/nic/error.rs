@@ -5,6 +5,7 @@ use std::io;
 use thiserror::Error;
 
 use super::types::QpState;
+use crate::verbs::VerbsError;
 
 /// Why a call of the NIC was refused.
 #[derive(Debug, Error)]
@@ -96,6 +97,17 @@ pub enum NicError {
         /// The reason and the fix.
         why: String,
     },
+    /// Two ends with different wires.
+    #[error("the peer's NIC uses the {theirs} wire and this one the {mine} wire; set NPUSIM_WIRE alike for all PEs")]
+    Wires {
+        /// The own.
+        mine: &'static str,
+        /// The peer's.
+        theirs: &'static str,
+    },
+    /// The host's own NIC.
+    #[error(transparent)]
+    Verbs(#[from] VerbsError),
     /// The operating system refused.
     #[error("{call} failed: {source}")]
     System {

@@ -34,7 +34,7 @@ pub(super) struct Failure {
 
 impl Failure {
     #[cold]
-    fn new(status: Status, why: impl Into<String>) -> Failure {
+    pub(super) fn new(status: Status, why: impl Into<String>) -> Failure {
         Failure {
             status,
             why: why.into(),
@@ -278,6 +278,19 @@ impl Engine {
 
     #[inline]
     fn inline_payload(&self, wqe: &SendWqe, len: u32) -> Result<Pieces, Failure> {
+        self.check_inline(wqe, len)?;
+        Ok([
+            Piece {
+                at: wqe.inline_bytes().as_ptr().cast_mut(),
+                len: len as usize,
+            },
+            NO_PIECE,
+        ])
+    }
+
+    /// Whether the queue pair takes an inline payload of that length.
+    #[inline]
+    pub(super) fn check_inline(&self, wqe: &SendWqe, len: u32) -> Result<(), Failure> {
         if self.max_inline == 0 {
             return Err(Failure::new(
                 Status::LocalQpOperation,
@@ -297,18 +310,12 @@ impl Engine {
             );
             return Err(Failure::new(Status::LocalLength, why));
         }
-        Ok([
-            Piece {
-                at: wqe.inline_bytes().as_ptr().cast_mut(),
-                len: len as usize,
-            },
-            NO_PIECE,
-        ])
+        Ok(())
     }
 
     /// The local memory of a request, checked.
     #[inline]
-    fn pieces(
+    pub(super) fn pieces(
         &mut self,
         core: &Core,
         wqe: &SendWqe,

@@ -15,6 +15,10 @@
 //!
 //! **Atomics** are a read, then a write, under the responder port's lock: atomic to that NIC's atomics, and to nothing else.
 //!
+//! **Wires.** [`Wire::Memory`] is what is described above. With [`Wire::Verbs`] requests leave by RC queue pairs of the host's own NIC, one a
+//! queue pair, and the peer may be on another host: `wire.rs`. Local keys, rings, doorbells and completions are the same; what the responder
+//! checks, its own NIC checks; remote keys are that NIC's, and usable on every queue pair; a dead peer is one that does not answer.
+//!
 //! **Death.** A watcher marks the port of a process that has ended; requests to it complete with status 0x15. Its memory stays mapped
 //! here and is sealed against shrinking, so that a late write harms nobody.
 
@@ -31,9 +35,11 @@ mod region;
 mod responder;
 mod types;
 mod watcher;
+mod wire;
 mod worker;
 
 use std::collections::HashMap;
+use std::net::Ipv4Addr;
 use std::ops::AddAssign;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -48,9 +54,10 @@ use self::region::{check_backing, Mapping, Region};
 use self::responder::Responder;
 use self::watcher::Watcher;
 use crate::doorbell::Doorbell;
+use crate::verbs::{self, VerbsAddress};
 use crate::wqe::{MAX_INLINE, WQE_SIZE};
 
-pub use config::{ConfigError, Flush, Mode, NicConfig, MAX_MESSAGE};
+pub use config::{ConfigError, Flush, Mode, NicConfig, Wire, MAX_MESSAGE};
 pub use error::{DoorbellError, NicError};
 pub use types::{
     access, Backing, Event, EventKind, MrInit, MrKeys, NicCounters, QpAddress, QpInit, QpNumbers,
@@ -76,6 +83,9 @@ struct Core {
     own: Arc<Responder>,
     qps: Box<[OnceLock<Box<Qp>>]>,
     queue: worker::Queue,
+    /// The host's own NIC, with the verbs wire.
+    device: Option<Arc<verbs::Device>>,
+    wire: wire::Watch,
     log: Log,
     refused_doorbells: AtomicU64,
 }
@@ -113,20 +123,27 @@ pub struct Nic {
     port_file: OwnedFd,
     control: Mutex<Control>,
     thread: Option<JoinHandle<()>>,
+    wire_thread: Option<JoinHandle<()>>,
 }
 
 impl Nic {
     /// Opens a NIC.
     ///
     /// # Errors
-    /// The operating system refuses the port's memory or the NIC's thread.
+    /// The operating system refuses the port's memory or the NIC's thread; with the verbs wire, what is wrong with the host's NIC.
     pub fn open(config: NicConfig) -> Result<Arc<Nic>, NicError> {
+        let device = match &config.wire {
+            Wire::Memory => None,
+            Wire::Verbs(verbs) => Some(verbs::Device::open(verbs)?),
+        };
         let (port, port_file) = Port::create()?;
         let core = Arc::new(Core {
             config,
             own: Arc::new(Responder::own(port)),
             qps: (0..MAX_QPS).map(|_| OnceLock::new()).collect(),
             queue: worker::Queue::default(),
+            device,
+            wire: wire::Watch::default(),
             log: Log::default(),
             refused_doorbells: AtomicU64::new(0),
         });
@@ -137,13 +154,30 @@ impl Nic {
             next_region: 0,
             past: NicCounters::default(),
         });
-        let thread = worker::start(&core)?;
-        Ok(Arc::new(Nic {
+        let mut nic = Nic {
             core,
             port_file,
             control,
-            thread,
-        }))
+            thread: None,
+            wire_thread: None,
+        };
+        nic.thread = worker::start(&nic.core)?;
+        if nic.core.device.is_some() {
+            nic.wire_thread = Some(wire::start(&nic.core)?);
+        }
+        Ok(Arc::new(nic))
+    }
+
+    /// The address of the host's own NIC, with the verbs wire.
+    pub fn ip(&self) -> Option<Ipv4Addr> {
+        self.core.device.as_ref().map(|device| device.ip())
+    }
+
+    /// Takes what the host's own NIC has completed: for a thread that waits for a completion, so that it need not wait for the NIC's thread.
+    /// False when nothing is under way, or somebody else looks. With the memory wire there is never anything to do.
+    #[inline]
+    pub fn progress(&self) -> bool {
+        self.core.device.is_some() && self.core.progress()
     }
 
     /// The settings it was opened with.
@@ -217,14 +251,14 @@ impl Nic {
         slot.inode.store(inode, Ordering::Relaxed);
         slot.offset.store(mr.backing.offset, Ordering::Relaxed);
         slot.fd.store(mr.backing.fd, Ordering::Relaxed);
-        self.core
-            .own
-            .add(Region::new(key, mr.access, mr.va, mr.len, mapping));
+        let region = Region::new(key, mr.access, mr.va, mr.len, mapping);
+        let rkey = match &self.core.device {
+            Some(device) => region.register(device)?,
+            None => key,
+        };
+        self.core.own.add(region);
         slot.key.store(key, Ordering::Release);
-        Ok(MrKeys {
-            lkey: key,
-            rkey: key,
-        })
+        Ok(MrKeys { lkey: key, rkey })
     }
 
     fn region_slot(&self, key: u32) -> Result<&RegionSlot, NicError> {
@@ -294,8 +328,17 @@ impl Nic {
             Mode::Chaos { seed } => Some(Box::new(Chaos::new(seed, index, config.early_ack))),
             Mode::Inline | Mode::Thread => None,
         };
+        let wire = match &self.core.device {
+            Some(device) => {
+                let depth = wire::Wire::depth(init.sq_depth);
+                let inline = MAX_INLINE as u32;
+                let pair = device.create_qp(depth, inline, config.atomics)?;
+                Some(wire::Wire::new(pair))
+            }
+            None => None,
+        };
         let qp = self.core.qps[index].get_or_init(|| Box::new(Qp::new(index)));
-        qp.install(Engine::new(index, &init, chaos));
+        qp.install(Engine::new(index, &init, chaos, wire));
 
         let atomics = if config.atomics { right::ATOMIC } else { 0 };
         slot.rights
@@ -328,16 +371,22 @@ impl Nic {
     /// # Errors
     /// No such queue pair.
     pub fn qp_address(&self, qpn: u32) -> Result<QpAddress, NicError> {
-        let (_, slot) = self.core.existing(qpn)?;
-        port::address_of(
+        let (qp, slot) = self.core.existing(qpn)?;
+        let address = port::address_of(
             &self.core.own.port,
             &self.port_file,
             qpn,
             slot.word().incarnation,
-        )
+        )?;
+        let engine = qp.engine();
+        let wire = engine.as_ref().and_then(|engine| engine.wire.as_ref());
+        Ok(QpAddress {
+            verbs: wire.map_or_else(VerbsAddress::default, |wire| wire.pair().address()),
+            ..address
+        })
     }
 
-    /// Connects a queue pair to a peer's, of the same or another process, and makes it ready to send.
+    /// Connects a queue pair to a peer's, of the same or another process (with the verbs wire: host), and makes it ready to send.
     ///
     /// # Errors
     /// No such queue pair, a state other than Init, a peer that cannot be reached.
@@ -363,6 +412,14 @@ impl Nic {
                 needed: "Init",
             });
         }
+        if self.core.device.is_some() || peer.verbs != VerbsAddress::default() {
+            self.connect_wire(qp, peer)?;
+            slot.set_word(QpWord {
+                state: QpState::Rts,
+                ..word
+            });
+            return Ok(());
+        }
         let responder = self.responder(&mut control, peer)?;
         let index = peer.qpn as usize;
         if responder
@@ -385,6 +442,24 @@ impl Nic {
             ..word
         });
         Ok(())
+    }
+
+    /// Joins the queue pair of the host's NIC to the peer's.
+    fn connect_wire(&self, qp: &Qp, peer: &QpAddress) -> Result<(), NicError> {
+        let (mine, theirs) = match (&self.core.device, peer.verbs == VerbsAddress::default()) {
+            (Some(_), false) => ("verbs", "verbs"),
+            (Some(_), true) => ("verbs", "memory"),
+            (None, _) => ("memory", "verbs"),
+        };
+        let mut engine = qp.engine();
+        match engine.as_mut().and_then(|engine| engine.wire.as_mut()) {
+            Some(wire) if mine == theirs => {
+                wire.pair().connect(&peer.verbs)?;
+                wire.peer = peer.qpn;
+                Ok(())
+            }
+            _ => Err(NicError::Wires { mine, theirs }),
+        }
     }
 
     fn responder(
@@ -591,7 +666,11 @@ impl Drop for Nic {
     fn drop(&mut self) {
         self.core.own.port.mark_dead();
         self.core.queue.stop();
-        if let Some(thread) = self.thread.take() {
+        self.core.wire.stop();
+        for thread in [self.thread.take(), self.wire_thread.take()]
+            .into_iter()
+            .flatten()
+        {
             // The thread has ended either way; a panic in it was printed when it happened.
             let _ = thread.join();
         }

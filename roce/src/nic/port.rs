@@ -14,6 +14,7 @@ use super::error::NicError;
 use super::process::{start_time, ForeignFile};
 use super::region::{sealed_memfd, Mapping};
 use super::types::{QpAddress, QpState};
+use crate::verbs::VerbsAddress;
 
 /// Regions a NIC can have at once.
 pub(super) const MAX_REGIONS: usize = 4096;
@@ -412,6 +413,7 @@ pub(super) fn address_of(
         nonce: port.nonce(),
         qpn,
         incarnation,
+        verbs: VerbsAddress::default(),
     })
 }
 

@@ -4,7 +4,7 @@
 //! time. The engine does not decide when it runs: [`super::Nic::doorbell`] does in inline mode, [`super::worker`] otherwise.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use super::chaos::Chaos;
 use super::config::Flush;
@@ -13,6 +13,7 @@ use super::execute::Failure;
 use super::port::QpWord;
 use super::responder::{RegionCache, Responder};
 use super::types::{EventKind, NicCounters, QpInit, QpState};
+use super::wire::Wire;
 use super::Core;
 use crate::cqe::{Cqe, Status, CQE_SIZE};
 use crate::ring::{self, Words};
@@ -37,6 +38,8 @@ pub(super) struct Qp {
     pub cq_depth: AtomicU32,
     /// Whether the worker has it on its list.
     pub queued: AtomicBool,
+    /// Whether the verbs wire has something of it under way.
+    pub watched: AtomicBool,
     pub sq_doorbells: AtomicU64,
     pub cq_doorbells: AtomicU64,
     pub arm_doorbells: AtomicU64,
@@ -54,6 +57,7 @@ impl Qp {
             sq_depth: AtomicU32::new(0),
             cq_depth: AtomicU32::new(0),
             queued: AtomicBool::new(false),
+            watched: AtomicBool::new(false),
             sq_doorbells: AtomicU64::new(0),
             cq_doorbells: AtomicU64::new(0),
             arm_doorbells: AtomicU64::new(0),
@@ -63,6 +67,15 @@ impl Qp {
 
     pub(super) fn engine(&self) -> MutexGuard<'_, Option<Engine>> {
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The engine, unless somebody works with it.
+    pub(super) fn try_engine(&self) -> Option<MutexGuard<'_, Option<Engine>>> {
+        match self.engine.try_lock() {
+            Ok(engine) => Some(engine),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     /// Puts a fresh queue pair into the slot.
@@ -166,7 +179,7 @@ impl Ring {
 }
 
 /// One slot of a ring that is valid as long as the queue pair exists.
-struct Slot {
+pub(super) struct Slot {
     at: *mut u64,
 }
 
@@ -243,7 +256,9 @@ pub(super) struct Engine {
     /// A consumer index in memory, or null.
     cq_record: *mut u32,
     pub max_inline: u32,
-    signal_all: bool,
+    pub signal_all: bool,
+    /// The verbs side; `None` with the memory wire.
+    pub wire: Option<Wire>,
     pub target: Option<Target>,
     pub local: RegionCache,
     pub remote: RegionCache,
@@ -270,7 +285,12 @@ pub(super) enum Step {
 }
 
 impl Engine {
-    pub(super) fn new(index: usize, init: &QpInit, chaos: Option<Box<Chaos>>) -> Engine {
+    pub(super) fn new(
+        index: usize,
+        init: &QpInit,
+        chaos: Option<Box<Chaos>>,
+        wire: Option<Wire>,
+    ) -> Engine {
         Engine {
             index,
             sq: Ring {
@@ -286,6 +306,7 @@ impl Engine {
             cq_record: init.cq_swdb,
             max_inline: init.max_inline,
             signal_all: init.sq_sig_all,
+            wire,
             target: None,
             local: RegionCache::default(),
             remote: RegionCache::default(),
@@ -294,6 +315,16 @@ impl Engine {
             stalled_at: None,
             chaos,
         }
+    }
+
+    /// Entries of the send ring.
+    pub(super) fn sq_depth(&self) -> u32 {
+        self.sq.depth
+    }
+
+    /// The slot of request `n`.
+    pub(super) fn slot(&self, n: u64) -> Slot {
+        self.sq.slot(n)
     }
 
     pub(super) fn state(&self, core: &Core) -> QpState {
@@ -317,7 +348,9 @@ impl Engine {
     pub(super) fn run(&mut self, core: &Core, qp: &Qp) {
         let announced = qp.announced.load(Ordering::Acquire);
         let state = self.state(core);
-        if state == QpState::Rts {
+        if self.wire.is_some() {
+            self.run_wire(core, qp);
+        } else if state == QpState::Rts {
             let mut next = qp.executed.load(Ordering::Relaxed);
             while next < announced {
                 match self.step(core, qp, next) {
@@ -391,7 +424,7 @@ impl Engine {
     }
 
     #[inline]
-    fn count(&mut self, wqe: &SendWqe) {
+    pub(super) fn count(&mut self, wqe: &SendWqe) {
         let counters = &mut self.counters;
         let bytes = u64::from(wqe.msg_len.get());
         match wqe.opcode() {
@@ -425,8 +458,12 @@ impl Engine {
     }
 
     #[inline]
-    fn entry(&self, n: u64, wqe: &SendWqe) -> Cqe {
-        let peer = self.target.as_ref().map_or(0, |target| target.index as u32);
+    pub(super) fn entry(&self, n: u64, wqe: &SendWqe) -> Cqe {
+        let peer = match (&self.target, &self.wire) {
+            (Some(target), _) => target.index as u32,
+            (None, Some(wire)) => wire.peer,
+            (None, None) => 0,
+        };
         Cqe::sent(wqe.opcode(), n, self.index as u32, peer)
     }
 
@@ -526,6 +563,7 @@ impl Engine {
     /// Completes everything announced and not executed with status 0x05.
     pub(super) fn flush(&mut self, core: &Core, qp: &Qp) {
         self.land_everything(core, qp);
+        self.drain_wire(core, qp);
         let announced = qp.announced.load(Ordering::Acquire);
         for n in qp.executed.load(Ordering::Relaxed)..announced {
             let slot = self.sq.slot(n);

@@ -6,12 +6,14 @@
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
+use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::SealFlags;
 use rustix::mm::{MapFlags, ProtFlags};
 
 use super::error::NicError;
 use super::types::MrInit;
+use crate::verbs;
 
 /// A shared mapping of part of a file.
 #[derive(Debug)]
@@ -78,18 +80,46 @@ pub(super) struct Region {
     pub access: u32,
     va: u64,
     len: u64,
+    /// What the host's NIC knows of it, with the verbs wire. Dropped before the mapping.
+    wire: Mutex<Option<verbs::Region>>,
     mapping: Mapping,
 }
 
 impl Region {
     pub(super) fn new(key: u32, access: u32, va: u64, len: u64, mapping: Mapping) -> Region {
         Region {
+            wire: Mutex::new(None),
             key,
             access,
             va,
             len,
             mapping,
         }
+    }
+
+    /// Registers it with the host's NIC too; the key for peers.
+    pub(super) fn register(
+        &self,
+        device: &std::sync::Arc<verbs::Device>,
+    ) -> Result<u32, verbs::VerbsError> {
+        let (at, access) = (self.mapping.base(), self.access);
+        // SAFETY: the mapping is this region's own; `wire` is dropped before it.
+        let region = unsafe { device.register(at, self.len, self.va, access) }?;
+        let rkey = region.rkey();
+        *self.wire.lock().unwrap_or_else(PoisonError::into_inner) = Some(region);
+        Ok(rkey)
+    }
+
+    /// Ends the registration with the host's NIC, though requests may still hold the mapping.
+    pub(super) fn deregister(&self) {
+        let mut wire = self.wire.lock().unwrap_or_else(PoisonError::into_inner);
+        *wire = None;
+    }
+
+    /// The host's NIC's key for own requests.
+    pub(super) fn wire_key(&self) -> Option<u32> {
+        let wire = self.wire.lock().unwrap_or_else(PoisonError::into_inner);
+        wire.as_ref().map(verbs::Region::lkey)
     }
 
     /// Bytes of the region.

@@ -60,10 +60,14 @@ impl Responder {
     }
 
     pub(super) fn remove(&self, key: u32) {
-        self.regions
+        let removed = self
+            .regions
             .write()
             .unwrap_or_else(PoisonError::into_inner)
             .remove(&key);
+        if let Some(region) = removed {
+            region.deregister();
+        }
     }
 
     /// The process behind the port has ended: no request reaches it any more, and nothing here keeps its memory but the caches of

@@ -4,6 +4,8 @@ use std::os::fd::RawFd;
 
 use bytemuck::{Pod, Zeroable};
 
+use crate::verbs::VerbsAddress;
+
 /// Access bits of a memory region, with HCCP's values (8 as in `IBV_ACCESS_REMOTE_ATOMIC`).
 pub mod access {
     /// READ responses and atomic results may be written into it.
@@ -42,7 +44,7 @@ pub struct MrInit {
     pub backing: Backing,
 }
 
-/// Keys of a registered region (numerically equal on HNS).
+/// Keys of a registered region: numerically equal on HNS and with the memory wire; with the verbs wire the key for peers is the host's NIC's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MrKeys {
     /// For own requests.
@@ -96,7 +98,7 @@ pub enum QpState {
     Error,
 }
 
-/// Where a queue pair can be found by a peer on the same machine; the connection manager carries it as bytes.
+/// Where a queue pair can be found by a peer, of the same machine with the memory wire; the connection manager carries it as bytes.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 pub struct QpAddress {
@@ -118,13 +120,15 @@ pub struct QpAddress {
     pub qpn: u32,
     /// How often that number was given out, so that a stale address is noticed.
     pub incarnation: u32,
+    /// Where the host's NIC has it; all zeros with the memory wire.
+    pub verbs: VerbsAddress,
 }
 
 impl QpAddress {
     /// "NQPA" in memory order.
     pub const MAGIC: u32 = u32::from_le_bytes(*b"NQPA");
     /// Version of the port's layout.
-    pub const VERSION: u32 = 1;
+    pub const VERSION: u32 = 2;
 }
 
 /// What the NIC did since it was opened, over all queue pairs.
