@@ -9,6 +9,7 @@ use crate::context::ContextError;
 use crate::faults::DeviceError;
 use crate::heap::HeapError;
 use crate::register::RegisterError;
+use crate::openshmem::ShmemError;
 use crate::runtime::{AclError, RuntimeError};
 use crate::teams::TeamError;
 use crate::transport::TransportError;
@@ -44,6 +45,9 @@ pub enum Error {
     /// Registering a buffer, or making a window.
     #[error(transparent)]
     Register(#[from] RegisterError),
+    /// An operation of the host (openshmem/) that cannot be done, or did not end.
+    #[error(transparent)]
+    Shmem(#[from] ShmemError),
     /// A call of the vendor's runtime.
     #[error("{doing}: {source}")]
     Acl {

@@ -53,12 +53,17 @@ pub use launch::{Args, Function, Module};
 pub use object::{kernels, KernelObject, Target};
 pub use register::{RegisterError, RegisteredBuffer, Window};
 pub use runtime::owners::{DeviceBuffer, Event};
+pub use openshmem::{
+    op, AnyThread, HostContext, HostContextOptions, Nbi, OnTeam, Pe, Private, Serialized,
+    ShmemError, SignalOp, Strides, SymLock,
+};
 pub use runtime::{
     check_runtime, describe_runtime, AclError, BlockCounters, Kind, LaunchCounters,
     RuntimeDescription, RuntimeError, Series,
 };
 pub use stream::{OnStream, Stream};
-pub use sym::SymBuf;
+pub use shm::vars::Cmp;
+pub use sym::{SymBox, SymBuf, SymRef, SymSlice};
 pub use teams::{Team, TeamError};
 pub use transport::{HccpError, TransportError};
 pub use world::{Stats, World};

@@ -4,9 +4,10 @@
 //! own cores access the same memory at the same time, so single aligned words are read and written as atomics; larger blocks are copied
 //! without a promise about their order, as OpenSHMEM has it for put and get.
 //!
-//! World::put and World::get promise completion: a put is visible before any later get reads, whichever PEs both are on (store buffering, which
+//! World::put and World::get (`store`, `load`) promise completion: a put is visible before any later get reads, whichever PEs both are on (store buffering, which
 //! release and acquire alone allow). So each ends, or begins, with a sequentially consistent fence.
 
+use crate::shm::copy::copy;
 use std::sync::atomic::{fence, AtomicU16, AtomicU32, AtomicU64, AtomicU8, Ordering};
 
 /// Writes `bytes` to `address`; visible to all when it returns.
@@ -14,14 +15,36 @@ use std::sync::atomic::{fence, AtomicU16, AtomicU32, AtomicU64, AtomicU8, Orderi
 /// # Safety
 /// The range is mapped and writable for the length of the call.
 pub(crate) unsafe fn store(address: u64, bytes: &[u8]) {
+    fence(Ordering::Release);
+    // SAFETY: by this function's contract.
+    unsafe { put(address, bytes) };
+    fence(Ordering::SeqCst);
+}
+
+/// Reads from `address`, after everything that the caller wrote before.
+///
+/// # Safety
+/// The range is mapped and readable for the length of the call.
+pub(crate) unsafe fn load(bytes: &mut [u8], address: u64) {
+    fence(Ordering::SeqCst);
+    // SAFETY: by this function's contract.
+    unsafe { get(bytes, address) };
+    fence(Ordering::Acquire);
+}
+
+/// [`store`] without an order: fences and signals give one.
+///
+/// # Safety
+/// As for [`store`].
+#[inline]
+pub(crate) unsafe fn put(address: u64, bytes: &[u8]) {
     let to = address as *mut u8;
     macro_rules! word {
         ($atomic:ty, $word:ty, $bytes:expr) => {
             if address.is_multiple_of(size_of::<$word>() as u64) {
                 // SAFETY: mapped by this function's contract, and aligned.
                 unsafe { <$atomic>::from_ptr(to.cast()) }
-                    .store(<$word>::from_ne_bytes($bytes), Ordering::Release);
-                fence(Ordering::SeqCst);
+                    .store(<$word>::from_ne_bytes($bytes), Ordering::Relaxed);
                 return;
             }
         };
@@ -33,24 +56,23 @@ pub(crate) unsafe fn store(address: u64, bytes: &[u8]) {
         [a, b, c, d, e, f, g, h] => word!(AtomicU64, u64, [a, b, c, d, e, f, g, h]),
         _ => {}
     }
-    fence(Ordering::Release);
-    // SAFETY: mapped by this function's contract; `bytes` is host memory, which no heap contains.
-    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
-    fence(Ordering::SeqCst);
+    // SAFETY: mapped by this function's contract; `bytes` is host memory that no heap contains, or is apart by the contract of
+    // `World::as_slice`.
+    unsafe { copy(to, bytes.as_ptr(), bytes.len()) };
 }
 
-/// Reads from `address`, after everything that the caller wrote before.
+/// [`load`] without an order.
 ///
 /// # Safety
-/// The range is mapped and readable for the length of the call.
-pub(crate) unsafe fn load(bytes: &mut [u8], address: u64) {
+/// As for [`load`].
+#[inline]
+pub(crate) unsafe fn get(bytes: &mut [u8], address: u64) {
     let from = address as *mut u8;
-    fence(Ordering::SeqCst);
     macro_rules! word {
         ($atomic:ty) => {
             if address.is_multiple_of(size_of::<$atomic>() as u64) {
                 // SAFETY: mapped by this function's contract, and aligned.
-                let word = unsafe { <$atomic>::from_ptr(from.cast()) }.load(Ordering::Acquire);
+                let word = unsafe { <$atomic>::from_ptr(from.cast()) }.load(Ordering::Relaxed);
                 bytes.copy_from_slice(&word.to_ne_bytes());
                 return;
             }
@@ -63,9 +85,8 @@ pub(crate) unsafe fn load(bytes: &mut [u8], address: u64) {
         8 => word!(AtomicU64),
         _ => {}
     }
-    // SAFETY: mapped by this function's contract; `bytes` is host memory, which no heap contains.
-    unsafe { std::ptr::copy_nonoverlapping(from, bytes.as_mut_ptr(), bytes.len()) };
-    fence(Ordering::Acquire);
+    // SAFETY: as in `put`.
+    unsafe { copy(bytes.as_mut_ptr(), from, bytes.len()) };
 }
 
 #[cfg(test)]

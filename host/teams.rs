@@ -1,14 +1,21 @@
-//! Teams: made by the host, used by kernels and asked by both.
+//! Teams: made by the host, used by kernels and by the hosts' collectives, and asked by both.
 //!
-//! What it is not: no collective of a kernel (device/impl/ has them). Called by programs through [`World`]; transport/ keeps the table that
-//! kernels read. A team is made over its parent: the members agree on a free handle by a small kernel (kernels/teams.cpp) that uses the
-//! parent team on the device, so PEs outside the parent take no part.
+//! What it is not: no collective (device/impl/ has the kernels', openshmem/ the hosts'). Called by programs through [`World`]; transport/ keeps the
+//! table that kernels read. A team is made over its parent, and PEs outside the parent take no part. Once the device is enabled, the members agree on a
+//! free handle by a small kernel (kernels/teams.cpp) that uses the parent team on the device; where host code can touch the members' heaps, they
+//! agree on a place in the area of the hosts' collectives, through the parent's.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
 use crate::abi;
 use crate::error::Error;
 use crate::launch::Args;
+use crate::openshmem::shared::{Full, HostTeam};
+use crate::openshmem::{Pe, PeNumber};
+use crate::shm::group::Kind;
+use crate::shm::layout::SLOTS;
+use crate::shm::slots::PREDEFINED;
 use crate::world::World;
 
 /// A team cannot be made.
@@ -54,6 +61,9 @@ pub enum TeamError {
     /// No handle that is free on all members of the parent.
     #[error("no team can be made: a PE can be in {} teams at once, and the parent's members have no free handle in common; destroy teams that are not needed", abi::SHMEM_TEAM_MAX)]
     Exhausted,
+    /// No place in the area of collectives that is free on all members of the parent.
+    #[error("no team can be made: a PE can be in {} teams of hosts at once, and the parent's members have no free place in common; destroy or drop teams that are not needed", SLOTS - PREDEFINED - 1)]
+    Full,
     /// PEs that call it differently.
     #[error("PE {me}: {differ} of {n_pes} members of the parent team made another call, or with other arguments; all must make the same")]
     Differ {
@@ -66,18 +76,75 @@ pub enum TeamError {
     },
 }
 
-/// A team of PEs that this PE is in. [`Team::id`] is what kernels take (`shmem_team_t`); it is the same on all members.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A team of PEs that this PE is in, for the hosts' collectives ([`World::on_team`]) and for kernels ([`Team::id`]). A clone is the same team.
+///
+/// Dropping the last clone gives the team's place among the hosts back at this PE, without waiting for anybody; its handle for kernels, which may be
+/// running, stays taken until [`World::team_destroy`].
+#[derive(Clone)]
 pub struct Team {
+    /// [`NO_HANDLE`]: kernels do not know it.
     id: u32,
     my_pe: u32,
     members: Vec<u32>,
+    /// Its collectives between hosts; `None` where host code cannot touch the members' heaps.
+    host: Option<Arc<HostTeam>>,
+}
+
+/// [`Team::id`] of a team that was made before the device was enabled, or whose parent was.
+const NO_HANDLE: u32 = abi::SHMEM_TEAM_INVALID as u32;
+
+impl PartialEq for Team {
+    /// Whether it is the same team.
+    fn eq(&self, other: &Team) -> bool {
+        let alike =
+            self.id == other.id && self.my_pe == other.my_pe && self.members == other.members;
+        let same = match (&self.host, &other.host) {
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+            _ => true,
+        };
+        alike && (self.id != NO_HANDLE || same)
+    }
+}
+
+impl Eq for Team {}
+
+impl std::fmt::Debug for Team {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Team")
+            .field("id", &self.id())
+            .field("my_pe", &self.my_pe)
+            .field("members", &self.members)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Team {
-    /// The handle, for kernels.
+    /// The handle, for kernels (`shmem_team_t`): the same on all members. -1, which is no team, for a team that was made before
+    /// [`World::enable_device`]; the world and shared teams always have theirs.
     pub fn id(&self) -> i32 {
         self.id as i32
+    }
+
+    pub(crate) fn host(&self) -> Option<&Arc<HostTeam>> {
+        self.host.as_ref()
+    }
+
+    /// The PE of the job that has this number here; its copy of symmetric memory is then [`World::ptr`]'s matter (OpenSHMEM 1.6, `shmem_team_ptr`).
+    ///
+    /// # Errors
+    /// A number outside the team.
+    pub fn pe(&self, number: u32) -> Result<Pe, Error> {
+        let all = self.members.len() as u32;
+        Ok(Pe::new(number.resolve(Some(&self.members), all)?))
+    }
+
+    /// The number that a PE of the job has here; `None`: it is not a member.
+    pub fn number_of(&self, pe: Pe) -> Option<u32> {
+        let place = self
+            .members
+            .iter()
+            .position(|member| *member == pe.number());
+        place.map(|number| number as u32)
     }
 
     /// This PE's number in the team (OpenSHMEM 1.6, `shmem_team_my_pe`).
@@ -106,20 +173,21 @@ impl Team {
 }
 
 impl World {
-    /// All PEs.
+    /// All PEs (OpenSHMEM 1.6, `SHMEM_TEAM_WORLD`).
     ///
     /// # Errors
-    /// The device is not enabled.
+    /// The runtime's.
     pub fn team_world(&self) -> Result<Team, Error> {
-        self.team(abi::SHMEM_TEAM_WORLD)
+        self.lasting(abi::SHMEM_TEAM_WORLD)
     }
 
-    /// The PEs whose heaps are mapped to one another, this one among them.
+    /// The PEs whose heaps are mapped to one another, this one among them (OpenSHMEM 1.6, `SHMEM_TEAM_SHARED`). Before the device is enabled: all
+    /// PEs where all are, else this one alone.
     ///
     /// # Errors
-    /// The device is not enabled.
+    /// The runtime's.
     pub fn team_shared(&self) -> Result<Team, Error> {
-        self.team(abi::SHMEM_TEAM_SHARED)
+        self.lasting(abi::SHMEM_TEAM_SHARED)
     }
 
     /// The PEs `start`, `start + stride`, ... of the parent, `size` of them; `None` for those that are not among them. A negative stride
@@ -173,24 +241,59 @@ impl World {
             return Err(TeamError::Lasting.into());
         }
         self.check_team(&team)?;
-        self.synchronize()?;
-        self.with_transport("team_destroy", |transport, site| {
-            transport.set_team(team.id, None, site)
+        if team.id != NO_HANDLE {
+            self.synchronize()?;
+            self.with_transport("team_destroy", |transport, site| {
+                transport.set_team(team.id, None, site)
+            })?;
+        }
+        if let Some(host) = &team.host {
+            host.end();
+        }
+        Ok(())
+    }
+
+    /// What kernels know of a team; `None`: nothing, or the device is not enabled.
+    fn entry(&self, id: u32) -> Result<Option<(u32, Vec<u32>)>, Error> {
+        if self.comm_cores().is_none() {
+            return Ok(None);
+        }
+        self.with_transport("teams", |transport, _| Ok(transport.team(id).cloned()))
+    }
+
+    /// The world or shared team.
+    fn lasting(&self, id: u32) -> Result<Team, Error> {
+        let everybody: Vec<u32> = (0..self.n_pes()).collect();
+        let (my_pe, members) = match self.entry(id)? {
+            Some(entry) => entry,
+            None if id == abi::SHMEM_TEAM_WORLD || self.shared().is_some() => {
+                (self.my_pe(), everybody.clone())
+            }
+            None => (0, vec![self.my_pe()]),
+        };
+        let host = self.lasting_group(id as usize).cloned();
+        Ok(Team {
+            id,
+            my_pe,
+            host: host.filter(|_| members == everybody),
+            members,
         })
     }
 
-    fn team(&self, id: u32) -> Result<Team, Error> {
-        self.with_transport("teams", |transport, _| {
-            let (my_pe, members) = transport
-                .team(id)
-                .cloned()
-                .ok_or(TeamError::Gone { id: id as i32 })?;
-            Ok(Team { id, my_pe, members })
-        })
-    }
-
-    fn check_team(&self, team: &Team) -> Result<(), Error> {
-        if self.team(team.id)? == *team {
+    /// Whether a team is one of this World that was not destroyed.
+    pub(crate) fn check_team(&self, team: &Team) -> Result<(), Error> {
+        let ours = team.host.as_ref().is_none_or(|host| {
+            let same = self
+                .shared()
+                .is_some_and(|mine| Arc::ptr_eq(mine, host.shared()));
+            same && !host.ended()
+        });
+        let known = match team.id {
+            NO_HANDLE => team.host.is_some(),
+            id if id <= abi::SHMEM_TEAM_SHARED => self.lasting(id)? == *team,
+            id => self.entry(id)? == Some((team.my_pe, team.members.clone())),
+        };
+        if ours && known {
             Ok(())
         } else {
             Err(TeamError::Gone { id: team.id() }.into())
@@ -201,10 +304,82 @@ impl World {
     /// `call`: what must be alike on all members.
     fn split(&self, parent: &Team, call: impl Hash, chosen: &[u32]) -> Result<Option<Team>, Error> {
         self.check_team(parent)?;
-        let free = self.with_transport("teams", |transport, _| Ok(transport.free_teams()))?;
         let mut digest = DefaultHasher::new();
         call.hash(&mut digest);
-        let (free, differ) = self.agree(parent, free, digest.finish())?;
+        let digest = digest.finish();
+        let members: Vec<u32> = chosen
+            .iter()
+            .map(|number| parent.members[*number as usize])
+            .collect();
+        let mine = chosen.iter().position(|number| *number == parent.my_pe);
+        let known = parent.id != NO_HANDLE && self.comm_cores().is_some();
+        if !known && parent.host.is_none() {
+            return Err(Error::NotEnabled("teams"));
+        }
+        let id = if known {
+            let entry = mine.map(|my_pe| (my_pe as u32, members.clone()));
+            self.split_for_kernels(parent, digest, entry)?
+        } else {
+            NO_HANDLE
+        };
+        let host = match &parent.host {
+            None => None,
+            Some(of) => match self.split_for_hosts(of, digest, &members) {
+                Ok(host) => host,
+                Err(error) => {
+                    if id != NO_HANDLE && mine.is_some() {
+                        self.with_transport("teams", |transport, site| {
+                            transport.set_team(id, None, site)
+                        })?;
+                    }
+                    return Err(error);
+                }
+            },
+        };
+        Ok(mine.map(|my_pe| Team {
+            id,
+            my_pe: my_pe as u32,
+            members,
+            host,
+        }))
+    }
+
+    /// The hosts' part of a split: a place in the area of collectives that is free at all members of the parent.
+    fn split_for_hosts(
+        &self,
+        parent: &HostTeam,
+        digest: u64,
+        members: &[u32],
+    ) -> Result<Option<Arc<HostTeam>>, Error> {
+        let what = "a team split";
+        let digests = parent
+            .run(|group| group.exchange(Kind::Split, [digest]))
+            .map_err(|trouble| self.trouble(what, trouble))?;
+        let differ = digests.iter().filter(|[theirs]| *theirs != digest).count() as u64;
+        if differ != 0 {
+            return Err(TeamError::Differ {
+                me: self.my_pe(),
+                differ,
+                n_pes: digests.len() as u32,
+            }
+            .into());
+        }
+        let split = parent.shared().split(parent, members);
+        match split.map_err(|trouble| self.trouble(what, trouble))? {
+            Ok(team) => Ok(team),
+            Err(Full) => Err(TeamError::Full.into()),
+        }
+    }
+
+    /// The kernels' part: a handle that is free at all members of the parent. `entry`: this PE's, if it is in the team.
+    fn split_for_kernels(
+        &self,
+        parent: &Team,
+        digest: u64,
+        entry: Option<(u32, Vec<u32>)>,
+    ) -> Result<u32, Error> {
+        let free = self.with_transport("teams", |transport, _| Ok(transport.free_teams()))?;
+        let (free, differ) = self.agree(parent, free, digest)?;
         if differ != 0 {
             return Err(TeamError::Differ {
                 me: self.my_pe(),
@@ -217,31 +392,20 @@ impl World {
             return Err(TeamError::Exhausted.into());
         }
         let id = free.trailing_zeros();
-        let members: Vec<u32> = chosen
-            .iter()
-            .map(|number| parent.members[*number as usize])
-            .collect();
-        let mine = chosen.iter().position(|number| *number == parent.my_pe);
-        let team = mine.map(|my_pe| Team {
-            id,
-            my_pe: my_pe as u32,
-            members,
-        });
-        if let Some(team) = &team {
-            let entry = Some((team.my_pe, team.members.clone()));
+        if entry.is_some() {
             self.with_transport("teams", |transport, site| {
                 transport.set_team(id, entry, site)
             })?;
         }
         // Nobody uses the team before all members have zeroed its sync memory.
         self.agree(parent, 0, 0)?;
-        Ok(team)
+        Ok(id)
     }
 
     /// The parent's members meet: the bits that all of them have in `bits`, and how many have another `digest` than this PE.
     pub(crate) fn agree(&self, parent: &Team, bits: u64, digest: u64) -> Result<(u64, u64), Error> {
         let args = Args::new().ctx().i32(parent.id()).u64(bits).u64(digest);
-        let words = self.run_own("shmem_agree", 1, args)?;
+        let words = self.run_own(&crate::kernels::TEAMS, "shmem_agree", 1, args)?;
         Ok((words[0], words[1]))
     }
 }

@@ -3,6 +3,7 @@
 //! What it is not: no part of a kernel's transfer. Parts: bootstrap/ (who and where), runtime/ (devices), heap/, transport/ (queue pairs),
 //! run.rs (launch and wait).
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytemuck::Pod;
@@ -19,6 +20,7 @@ use crate::launch::{Args, Function, Module};
 use crate::memory;
 use crate::object::{KernelObject, Target};
 use crate::run::{Claims, Runner};
+use crate::openshmem::HostSide;
 use crate::runtime::owners::{Device, Event};
 use crate::runtime::{self, Kind, LaunchCounters, LaunchMode, RuntimeError, Series};
 use crate::sym::SymBuf;
@@ -31,13 +33,15 @@ use crate::transport::{Site, Transport};
 ///
 /// A `World` may be shared between threads; calls that concern the device run one at a time.
 pub struct World {
-    config: Config,
-    bootstrap: Bootstrap,
+    pub(crate) config: Config,
+    pub(crate) bootstrap: Bootstrap,
     inner: Mutex<Inner>,
-    heap: Heap,
+    /// What operations between hosts need (openshmem/).
+    pub(crate) host: HostSide,
+    pub(crate) heap: Heap,
     series: Series,
     vector_cores: u32,
-    device: Arc<Device>,
+    pub(crate) device: Arc<Device>,
     ended: bool,
 }
 
@@ -47,6 +51,8 @@ struct Inner {
     transport: Option<Transport>,
     /// The kernel of [`World::quiet`], once it was needed.
     quiet: Option<Function>,
+    /// Other kernels of the library itself, by name, once they were needed.
+    own: HashMap<&'static str, Function>,
 }
 
 /// What the comm cores of this PE counted since `enable_device` or the last [`World::reset_stats`] (device/abi.h, `shmem_core`).
@@ -92,7 +98,7 @@ impl World {
         // From here on the others learn why this PE fails: dropping the client tells them, and here the reason is known.
         let mut pending = Pending(Some(bootstrap));
         let result = pending.with(|bootstrap| World::start(&config, bootstrap));
-        let (heap, series, vector_cores, device, runner) = result?;
+        let (heap, series, vector_cores, device, runner, host) = result?;
         let Some(bootstrap) = pending.0.take() else {
             return Err(Error::Ended("init was interrupted".into()));
         };
@@ -100,11 +106,13 @@ impl World {
             runner,
             transport: None,
             quiet: None,
+            own: HashMap::new(),
         });
         Ok(World {
             config,
             bootstrap,
             inner,
+            host,
             heap,
             series,
             vector_cores,
@@ -117,7 +125,7 @@ impl World {
     fn start(
         config: &Config,
         bootstrap: &Bootstrap,
-    ) -> Result<(Heap, Series, u32, Arc<Device>, Runner), Error> {
+    ) -> Result<(Heap, Series, u32, Arc<Device>, Runner, HostSide), Error> {
         let api = runtime::open(config.runtime)?;
         let count = api.device_count().map_err(Error::acl("counting devices"))?;
         if count == 0 {
@@ -143,8 +151,8 @@ impl World {
             .clamp(1, crate::config::MAX_CORES as u32);
         let heap = Heap::create(&device, bootstrap, config, series, vector_cores)?;
         let runner = Runner::new(&device)?;
-        bootstrap.meet(Label::Setup)?;
-        Ok((heap, series, vector_cores, device, runner))
+        let host = HostSide::new(bootstrap, &heap, config, api.kind())?;
+        Ok((heap, series, vector_cores, device, runner, host))
     }
 
     /// The heap of PE `pe` as mapped into this process: first address and bytes, the library's own area included; `None` when it is not
@@ -163,6 +171,7 @@ impl World {
     /// Has `watcher` called once, from a thread of the library, when a PE dies or ends with an error: with its number (`None`: the job's
     /// store went away) and the reason. At once, if that has happened already. Never called in a job of one PE.
     pub fn watch_death(&self, watcher: impl FnOnce(Option<u32>, &str) + Send + 'static) {
+        self.host.leave_exit_to_others();
         self.bootstrap
             .watch(Box::new(move |death| watcher(death.pe, &death.reason)));
     }
@@ -329,21 +338,20 @@ impl World {
         data: &[T],
         pe: u32,
     ) -> Result<(), Error> {
-        let offset = buffer.place(start, data.len())?;
-        let base = self.reach(pe)?;
+        let at = self.locate(&buffer.part(start, data.len())?, pe)?;
         let bytes: &[u8] = bytemuck::cast_slice(data);
         if bytes.is_empty() {
             return Ok(());
         }
-        if runtime::host_accessible(self.device.api().kind()) {
+        if self.host_memory() {
             // SAFETY: the runtime says that host code may touch device memory; the range is inside a heap that this World keeps mapped.
-            unsafe { memory::store(base + offset, bytes) };
+            unsafe { memory::store(at, bytes) };
             return Ok(());
         }
         self.bind()?;
         self.device
             .api()
-            .write(base + offset, bytes)
+            .write(at, bytes)
             .map_err(Error::acl("copying to the symmetric heap"))
     }
 
@@ -358,26 +366,25 @@ impl World {
         data: &mut [T],
         pe: u32,
     ) -> Result<(), Error> {
-        let offset = buffer.place(start, data.len())?;
-        let base = self.reach(pe)?;
+        let at = self.locate(&buffer.part(start, data.len())?, pe)?;
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(data);
         if bytes.is_empty() {
             return Ok(());
         }
-        if runtime::host_accessible(self.device.api().kind()) {
+        if self.host_memory() {
             // SAFETY: as in `put`.
-            unsafe { memory::load(bytes, base + offset) };
+            unsafe { memory::load(bytes, at) };
             return Ok(());
         }
         self.bind()?;
         self.device
             .api()
-            .read(bytes, base + offset)
+            .read(bytes, at)
             .map_err(Error::acl("copying from the symmetric heap"))
     }
 
     /// A PE's heap as mapped here.
-    fn reach(&self, pe: u32) -> Result<u64, HeapError> {
+    pub(crate) fn reach(&self, pe: u32) -> Result<u64, HeapError> {
         match self.heap.peers().get(pe as usize) {
             None => Err(HeapError::Pe {
                 pe,
@@ -446,7 +453,10 @@ impl World {
                 cores: transport.cores(),
             });
         }
-        inner.transport = Some(Transport::create(&self.site(), cores)?);
+        let transport = Transport::create(&self.site(), cores)?;
+        self.host
+            .enable(transport.core_domain(), transport.atomics());
+        inner.transport = Some(transport);
         Ok(())
     }
 
@@ -555,6 +565,7 @@ impl World {
             runner,
             transport,
             quiet,
+            ..
         } = &mut *inner;
         let Some(quiet) = quiet else { return Ok(()) };
         for (context, cores) in open {
@@ -706,16 +717,19 @@ impl World {
         if let Err(error) = self.device.bind() {
             tracing::warn!("the device cannot be made current: {error}");
         }
+        self.host.end();
         let inner = self.inner.get_mut().unwrap_or_else(PoisonError::into_inner);
         if inner.runner.is_lost() {
             // The lost kernel may still touch all of it.
             std::mem::forget(inner.transport.take());
             std::mem::forget(inner.quiet.take());
+            std::mem::forget(std::mem::take(&mut inner.own));
             self.heap.leak();
             std::mem::forget(self.device.clone());
         } else {
             inner.transport = None;
             inner.quiet = None;
+            inner.own.clear();
         }
         self.bootstrap.leave(error);
     }
@@ -741,10 +755,26 @@ impl World {
         }
     }
 
-    /// Runs a kernel of the library itself (kernels/teams.cpp) whose last argument is the address of its answer, and gives that.
-    pub(crate) fn run_own(&self, kernel: &str, blocks: u32, args: Args) -> Result<[u64; 2], Error> {
+    /// Runs a kernel of the library itself whose last argument is the address of its answer, and gives that. Waits for the kernels that were
+    /// launched before.
+    pub(crate) fn run_own(
+        &self,
+        object: &KernelObject,
+        kernel: &'static str,
+        blocks: u32,
+        args: Args,
+    ) -> Result<[u64; 2], Error> {
+        let _one = self.host.answer.lock();
         let answer = self.heap.base() + self.heap.probe_offset();
-        let function = self.load(&crate::kernels::TEAMS)?.function(kernel)?;
+        let known = self.lock().own.get(kernel).cloned();
+        let function = match known {
+            Some(function) => function,
+            None => {
+                let function = self.load(object)?.function(kernel)?;
+                self.lock().own.insert(kernel, function.clone());
+                function
+            }
+        };
         self.launch(&function, blocks, &args.u64(answer))?;
         self.synchronize()?;
         let mut words = [0u64; 2];
@@ -796,6 +826,12 @@ impl World {
 fn tell_diagnostics(kind: Kind) {
     for line in runtime::sim_diagnostics(kind) {
         tracing::warn!("emulated NPU: {line}");
+    }
+}
+
+impl std::fmt::Debug for World {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "World(PE {} of {})", self.my_pe(), self.n_pes())
     }
 }
 

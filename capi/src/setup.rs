@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use npushmem::bootstrap::identity;
 use npushmem::config::{Mapped, Runtime};
 use npushmem::shm::group::Routine;
+use npushmem::openshmem::{exit_status, GLOBAL_EXIT};
 use npushmem::{Config, World};
 
 use crate::constants::{
@@ -20,8 +21,6 @@ use crate::entry::{entry, hot};
 use crate::state::{self, State, FAILURE};
 use crate::window::{self, StaticRecord};
 
-/// What a PE tells the others when it calls `shmem_global_exit`, in front of the status.
-const GLOBAL_EXIT: &str = "shmem_global_exit ";
 /// Exit code where the user's settings cannot be used.
 const BAD_INPUT: c_int = 2;
 /// How long a PE that is told to end may take to flush its output.
@@ -207,10 +206,7 @@ fn told(pe: Option<u32>, reason: &str) {
     if ENDING.swap(true, Ordering::AcqRel) {
         return;
     }
-    let status = match reason
-        .strip_prefix(GLOBAL_EXIT)
-        .and_then(|text| text.parse().ok())
-    {
+    let status = match exit_status(reason) {
         Some(status) => status,
         None => {
             let who = match pe {

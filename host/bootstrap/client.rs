@@ -142,8 +142,8 @@ struct State {
     death: Option<Death>,
     /// Set before this side closes, so that the end of the stream is no news.
     leaving: bool,
-    /// Called once, in the reader's thread, with the first death.
-    watcher: Option<Watcher>,
+    /// Called once each, in the reader's thread, with the first death.
+    watchers: Vec<Watcher>,
 }
 
 /// What is called when a PE dies.
@@ -369,7 +369,7 @@ impl Client {
                 drop(state);
                 watcher(&death);
             }
-            None => state.watcher = Some(watcher),
+            None => state.watchers.push(watcher),
         }
     }
 
@@ -457,7 +457,7 @@ fn read(mut stream: TcpStream, shared: &Shared) {
     tell(state, shared);
 }
 
-/// Wakes who waits, and tells the watcher of a death, with the lock given back.
+/// Wakes who waits, and tells the watchers of a death, with the lock given back.
 fn tell(mut state: MutexGuard<'_, State>, shared: &Shared) {
     shared.changed.notify_all();
     if state.leaving {
@@ -466,8 +466,9 @@ fn tell(mut state: MutexGuard<'_, State>, shared: &Shared) {
     let Some(death) = state.death.clone() else {
         return;
     };
-    if let Some(watcher) = state.watcher.take() {
-        drop(state);
+    let watchers = std::mem::take(&mut state.watchers);
+    drop(state);
+    for watcher in watchers {
         watcher(&death);
     }
 }

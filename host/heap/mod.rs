@@ -128,6 +128,25 @@ pub enum HeapError {
         /// Elements of the buffer.
         len: usize,
     },
+    /// A buffer of another World.
+    #[error("a buffer of another World: its elements are not in this heap; take it from this World's alloc")]
+    Foreign,
+    /// A PE of the job that is not in the context's team.
+    #[error("PE {pe} is not among the {n_pes} PEs of the context's team")]
+    Stranger {
+        /// Asked.
+        pe: u32,
+        /// PEs of the team.
+        n_pes: u32,
+    },
+    /// A number outside the team.
+    #[error("number {number} is outside a team of {n_pes} PEs; numbers run from 0 to {}", n_pes.saturating_sub(1))]
+    Number {
+        /// Asked.
+        number: u32,
+        /// PEs of the team.
+        n_pes: u32,
+    },
     /// A PE outside the job.
     #[error("PE {pe} is outside a job of {n_pes} PEs; PE numbers run from 0 to {}", n_pes.saturating_sub(1))]
     Pe {

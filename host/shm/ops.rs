@@ -66,18 +66,25 @@ unsafe fn combine<T: Copy, O: Op<T>>(dest: *mut u8, a: *const u8, b: *const u8, 
 }
 
 /// Sum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum;
 /// Product.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Prod;
 /// Minimum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Min;
 /// Maximum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Max;
 /// Bitwise and.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct And;
 /// Bitwise or.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Or;
 /// Bitwise exclusive or.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Xor;
 
 macro_rules! op {

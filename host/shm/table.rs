@@ -17,7 +17,7 @@ pub struct LongDouble(pub [u8; 16]);
 
 /// C's `float _Complex`: two floats, real part first (C11 6.2.5).
 #[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct ComplexFloat {
     /// Real part.
     pub re: f32,
@@ -27,7 +27,7 @@ pub struct ComplexFloat {
 
 /// C's `double _Complex`: two doubles, real part first (C11 6.2.5).
 #[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct ComplexDouble {
     /// Real part.
     pub re: f64,
@@ -53,6 +53,26 @@ macro_rules! row {
     };
 }
 
+/// The rows of the standard RMA types with a Rust type of their own (but `float` and `double`): C's other integers are among these.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! for_each_rma_exact_type {
+    ($callback:ident $(, $($args:tt)+)?) => {
+        $crate::rows! { $callback ($($($args)+,)?)
+            (int8, i8, "int8_t")
+            (int16, i16, "int16_t")
+            (int32, i32, "int32_t")
+            (int64, i64, "int64_t")
+            (uint8, u8, "uint8_t")
+            (uint16, u16, "uint16_t")
+            (uint32, u32, "uint32_t")
+            (uint64, u64, "uint64_t")
+            (size, usize, "size_t")
+            (ptrdiff, isize, "ptrdiff_t")
+        }
+    };
+}
+
 /// Standard RMA types (24): put, get, p, g, iput, iget, ibput, ibget, their nbi, ctx and signal forms, and the data-moving collectives.
 #[macro_export]
 #[doc(hidden)]
@@ -73,12 +93,19 @@ macro_rules! for_each_rma_type {
             (uint, ::core::ffi::c_uint, "unsigned int")
             (ulong, ::core::ffi::c_ulong, "unsigned long")
             (ulonglong, ::core::ffi::c_ulonglong, "unsigned long long")
-            (int8, i8, "int8_t")
-            (int16, i16, "int16_t")
+        }
+        $crate::for_each_rma_exact_type! { $callback $(, $($args)+)? }
+    };
+}
+
+/// The rows of the standard AMO types with a Rust type of their own.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! for_each_amo_exact_type {
+    ($callback:ident $(, $($args:tt)+)?) => {
+        $crate::rows! { $callback ($($($args)+,)?)
             (int32, i32, "int32_t")
             (int64, i64, "int64_t")
-            (uint8, u8, "uint8_t")
-            (uint16, u16, "uint16_t")
             (uint32, u32, "uint32_t")
             (uint64, u64, "uint64_t")
             (size, usize, "size_t")
@@ -99,13 +126,8 @@ macro_rules! for_each_amo_std_type {
             (uint, ::core::ffi::c_uint, "unsigned int")
             (ulong, ::core::ffi::c_ulong, "unsigned long")
             (ulonglong, ::core::ffi::c_ulonglong, "unsigned long long")
-            (int32, i32, "int32_t")
-            (int64, i64, "int64_t")
-            (uint32, u32, "uint32_t")
-            (uint64, u64, "uint64_t")
-            (size, usize, "size_t")
-            (ptrdiff, isize, "ptrdiff_t")
         }
+        $crate::for_each_amo_exact_type! { $callback $(, $($args)+)? }
     };
 }
 
@@ -131,6 +153,20 @@ macro_rules! for_each_amo_ext_type {
     };
 }
 
+/// The rows of the bitwise AMO types with a Rust type of their own.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! for_each_bitwise_exact_type {
+    ($callback:ident $(, $($args:tt)+)?) => {
+        $crate::rows! { $callback ($($($args)+,)?)
+            (int32, i32, "int32_t")
+            (int64, i64, "int64_t")
+            (uint32, u32, "uint32_t")
+            (uint64, u64, "uint64_t")
+        }
+    };
+}
+
 /// Bitwise AMO types (7): and, or, xor and their fetching forms.
 #[macro_export]
 #[doc(hidden)]
@@ -140,11 +176,8 @@ macro_rules! for_each_bitwise_type {
             (uint, ::core::ffi::c_uint, "unsigned int")
             (ulong, ::core::ffi::c_ulong, "unsigned long")
             (ulonglong, ::core::ffi::c_ulonglong, "unsigned long long")
-            (int32, i32, "int32_t")
-            (int64, i64, "int64_t")
-            (uint32, u32, "uint32_t")
-            (uint64, u64, "uint64_t")
         }
+        $crate::for_each_bitwise_exact_type! { $callback $(, $($args)+)? }
     };
 }
 
@@ -198,6 +231,25 @@ macro_rules! for_each_old_amo_ext_type {
     };
 }
 
+/// The rows of the reductions with and, or, xor with a Rust type of their own.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! for_each_reduce_bitwise_exact_type {
+    ($callback:ident $(, $($args:tt)+)?) => {
+        $crate::rows! { $callback ($($($args)+,)?)
+            (int8, i8, "int8_t")
+            (int16, i16, "int16_t")
+            (int32, i32, "int32_t")
+            (int64, i64, "int64_t")
+            (uint8, u8, "uint8_t")
+            (uint16, u16, "uint16_t")
+            (uint32, u32, "uint32_t")
+            (uint64, u64, "uint64_t")
+            (size, usize, "size_t")
+        }
+    };
+}
+
 /// Team-based reductions with and, or, xor (14).
 #[macro_export]
 #[doc(hidden)]
@@ -209,16 +261,8 @@ macro_rules! for_each_reduce_bitwise_type {
             (uint, ::core::ffi::c_uint, "unsigned int")
             (ulong, ::core::ffi::c_ulong, "unsigned long")
             (ulonglong, ::core::ffi::c_ulonglong, "unsigned long long")
-            (int8, i8, "int8_t")
-            (int16, i16, "int16_t")
-            (int32, i32, "int32_t")
-            (int64, i64, "int64_t")
-            (uint8, u8, "uint8_t")
-            (uint16, u16, "uint16_t")
-            (uint32, u32, "uint32_t")
-            (uint64, u64, "uint64_t")
-            (size, usize, "size_t")
         }
+        $crate::for_each_reduce_bitwise_exact_type! { $callback $(, $($args)+)? }
     };
 }
 
@@ -319,10 +363,11 @@ macro_rules! for_each_collective_size {
 }
 
 pub use {
-    for_each_amo_ext_type, for_each_amo_real_type, for_each_amo_std_type, for_each_bitwise_type,
-    for_each_collective_size, for_each_complex_type, for_each_old_amo_ext_type,
-    for_each_old_amo_type, for_each_old_wait_type, for_each_reduce_arith_type,
-    for_each_reduce_bitwise_type, for_each_reduce_minmax_type, for_each_rma_type, for_each_size,
-    for_each_to_all_arith_type, for_each_to_all_bitwise_type, for_each_to_all_minmax_type,
-    for_each_wait_type, row, rows,
+    for_each_amo_exact_type, for_each_amo_ext_type, for_each_amo_real_type, for_each_amo_std_type,
+    for_each_bitwise_exact_type, for_each_bitwise_type, for_each_collective_size,
+    for_each_complex_type, for_each_old_amo_ext_type, for_each_old_amo_type,
+    for_each_old_wait_type, for_each_reduce_arith_type, for_each_reduce_bitwise_exact_type,
+    for_each_reduce_bitwise_type, for_each_reduce_minmax_type, for_each_rma_exact_type,
+    for_each_rma_type, for_each_size, for_each_to_all_arith_type, for_each_to_all_bitwise_type,
+    for_each_to_all_minmax_type, for_each_wait_type, row, rows,
 };

@@ -124,6 +124,13 @@ impl<T: Copy + PartialOrd, E: Fn(usize) -> bool> Vars<T, E> {
         (0..self.count).all(|i| !self.included(i) || self.satisfied(i))
     }
 
+    /// The first from `start` on that takes part and does not satisfy; [`Vars::count`]: none.
+    pub fn first_unsatisfied(&self, start: usize) -> usize {
+        (start..self.count)
+            .find(|&i| self.included(i) && !self.satisfied(i))
+            .unwrap_or(self.count)
+    }
+
     /// One that satisfies.
     pub fn test_any(&self) -> Option<usize> {
         if self.count == 0 {

@@ -1,10 +1,17 @@
 //! Buffers of the symmetric heap.
 //!
-//! What it is not: it moves no data ([`crate::World`] does) and decides no offsets (heap/alloc.rs does).
+//! What it is not: it moves no data ([`crate::World`] and [`crate::HostContext`] do) and decides no offsets (heap/alloc.rs does). One type owns memory,
+//! [`SymBuf`] (and [`SymBox`], one element of it); view.rs has what borrows from it.
+
+mod view;
 
 use std::marker::PhantomData;
+use std::ops::RangeBounds;
+use std::sync::Arc;
 
 use bytemuck::Pod;
+
+pub use view::{SymBox, SymRef, SymSlice};
 
 use crate::heap::alloc::Block;
 use crate::heap::{lock, HeapError, SharedAllocator};
@@ -58,6 +65,29 @@ impl<T: Pod> SymBuf<T> {
         self.len == 0
     }
 
+    /// All elements, as operations take them; `&buffer` does as well.
+    pub fn view(&self) -> SymSlice<'_, T> {
+        let heap = self.block.as_ref();
+        let heap = heap.map_or(0, |(_, allocator)| Arc::as_ptr(allocator) as usize);
+        SymSlice::new(self.offset, self.len, heap)
+    }
+
+    /// Some of the elements.
+    ///
+    /// # Errors
+    /// Elements outside the buffer.
+    pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<SymSlice<'_, T>, HeapError> {
+        self.view().slice(range)
+    }
+
+    /// One element.
+    ///
+    /// # Errors
+    /// An element outside the buffer.
+    pub fn at(&self, index: usize) -> Result<SymRef<'_, T>, HeapError> {
+        self.view().at(index)
+    }
+
     /// Bytes.
     pub fn bytes(&self) -> u64 {
         (self.len * size_of::<T>()) as u64
@@ -73,11 +103,11 @@ impl<T: Pod> SymBuf<T> {
         self.addr
     }
 
-    /// Heap offset of `count` elements from `start`, checked.
-    pub(crate) fn place(&self, start: usize, count: usize) -> Result<u64, HeapError> {
+    /// `count` elements from `start`, checked.
+    pub(crate) fn part(&self, start: usize, count: usize) -> Result<SymSlice<'_, T>, HeapError> {
         match start.checked_add(count) {
-            Some(end) if end <= self.len => Ok(self.offset + (start * size_of::<T>()) as u64),
-            _ => Err(HeapError::Range {
+            Some(end) => self.slice(start..end),
+            None => Err(HeapError::Range {
                 start,
                 count,
                 len: self.len,
@@ -130,13 +160,15 @@ mod tests {
         let allocator: SharedAllocator = Arc::new(Mutex::new(SymmetricAllocator::new(4096)));
         let (_, block) = lock(&allocator).allocate(40, 64).expect("block");
         let buffer: SymBuf<u64> = SymBuf::new(0, 128, 5, block, &allocator);
-        assert_eq!(buffer.place(2, 3), Ok(144));
-        assert_eq!(buffer.place(5, 0), Ok(168));
+        assert_eq!(buffer.part(2, 3).map(|part| part.offset()), Ok(144));
+        assert_eq!(buffer.part(5, 0).map(|part| part.offset()), Ok(168));
+        assert_eq!(buffer.slice(1..=3).map(|part| part.len()), Ok(3));
         assert!(buffer
-            .place(5, 1)
+            .part(5, 1)
             .expect_err("outside")
             .to_string()
             .contains("5..6"));
-        assert!(buffer.place(usize::MAX, 2).is_err());
+        assert!(buffer.part(usize::MAX, 2).is_err());
+        assert!(buffer.at(5).is_err() && buffer.at(usize::MAX).is_err());
     }
 }
