@@ -51,18 +51,18 @@ pub use faults::DeviceError;
 pub use heap::HeapError;
 pub use launch::{Args, Function, Module};
 pub use object::{kernels, KernelObject, Target};
-pub use register::{RegisterError, RegisteredBuffer, Window};
-pub use runtime::owners::{DeviceBuffer, Event};
 pub use openshmem::{
     op, AnyThread, HostContext, HostContextOptions, Nbi, OnTeam, Pe, Private, Serialized,
     ShmemError, SignalOp, Strides, SymLock,
 };
+pub use register::{RegisterError, RegisteredBuffer, Window};
+pub use runtime::owners::{DeviceBuffer, Event};
 pub use runtime::{
     check_runtime, describe_runtime, AclError, BlockCounters, Kind, LaunchCounters,
     RuntimeDescription, RuntimeError, Series,
 };
-pub use stream::{OnStream, Stream};
 pub use shm::vars::Cmp;
+pub use stream::{OnStream, Stream};
 pub use sym::{SymBox, SymBuf, SymRef, SymSlice};
 pub use teams::{Team, TeamError};
 pub use transport::{HccpError, TransportError};

@@ -167,7 +167,7 @@ impl Reports for Stream<'_> {
 
 /// Elements of a buffer as address and bytes.
 fn part<T: Pod>(buffer: &SymBuf<T>, start: usize, n: usize) -> Result<(u64, u64), Error> {
-    buffer.place(start, n)?;
+    buffer.part(start, n)?;
     let size = size_of::<T>();
     Ok((buffer.addr() + (start * size) as u64, (n * size) as u64))
 }

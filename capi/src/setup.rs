@@ -9,8 +9,8 @@ use std::sync::{Mutex, PoisonError};
 
 use npushmem::bootstrap::identity;
 use npushmem::config::{Mapped, Runtime};
-use npushmem::shm::group::Routine;
 use npushmem::openshmem::{exit_status, GLOBAL_EXIT};
+use npushmem::shm::group::Routine;
 use npushmem::{Config, World};
 
 use crate::constants::{

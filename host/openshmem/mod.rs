@@ -79,6 +79,7 @@ mod pe;
 pub(crate) mod shared;
 mod signal;
 mod types;
+mod version;
 mod wait;
 
 pub(crate) use access::HostSide;
@@ -91,6 +92,7 @@ pub use nbi::Nbi;
 pub use pe::{Pe, PeNumber};
 pub use signal::SignalOp;
 pub use types::{Atomic, AtomicBits, AtomicInteger, ReduceOp};
+pub use version::{MAX_NAME_LEN, THREAD_LEVEL, VENDOR_STRING, VERSION};
 pub use wait::Excluded;
 
 /// Operations of reductions (OpenSHMEM 1.6, section "Collective Routines", reductions).
