@@ -58,7 +58,7 @@ pub use openshmem::{
 pub use register::{RegisterError, RegisteredBuffer, Window};
 pub use runtime::owners::{DeviceBuffer, Event};
 pub use runtime::{
-    check_runtime, describe_runtime, AclError, BlockCounters, Kind, LaunchCounters,
+    check_runtime, describe_runtime, time_model, AclError, BlockCounters, Kind, LaunchCounters,
     RuntimeDescription, RuntimeError, Series,
 };
 pub use shm::vars::Cmp;

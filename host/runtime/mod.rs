@@ -14,6 +14,7 @@ use npushmem_ffi::hccp::{self, Hccp};
 use npushmem_ffi::LoadError;
 
 pub use npusim::hooks::{BlockCounters, LaunchCounters};
+pub use npusim::time as time_model;
 pub use result::{AclError, Api, LaunchMode};
 
 use crate::config;

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define NPUSIM_MAGIC 0x4d49534eu /* "NSIM" in memory order */
-#define NPUSIM_VERSION 1u
+#define NPUSIM_VERSION 2u
 #define NPUSIM_MESSAGE 480 /* bytes of a fault's sentence, NUL included */
 
 /* What one block did. The kernel side counts; the emulator adds blocks up per launch. */
@@ -52,10 +52,23 @@ struct npusim_block {
   uint64_t doorbell_begin, doorbell_end; /* doorbell pages of this process: [begin, end) */
   uint64_t chaos_seed;               /* 0: MTE3 copies complete at once; else they may be late, by this seed */
   const volatile uint32_t *stop;     /* non-zero: leave as soon as you look (fault STOPPED) */
+  uint64_t timed;                    /* 1: time is the model's; the kernel side tells every npusim_step to services->time */
   struct npusim_counters counters;
   struct npusim_fault fault;
   void *kernel_side;                 /* for the kernel side's own use; NULL at the start */
   void *emulator_side;               /* for the emulator's own use */
+};
+
+/* What the time model is told, in program order (sim/src/time). a, b and c are said at each. */
+enum npusim_step {
+  NPUSIM_STEP_LOAD = 1,     /* uncached load: address, bytes, what memory holds; answer: what the core sees at its time */
+  NPUSIM_STEP_STORE = 2,    /* uncached store, about to happen: address, bytes */
+  NPUSIM_STEP_COPY_IN = 3,  /* MTE2 copy: address, bytes of a block, blocks */
+  NPUSIM_STEP_COPY_OUT = 4, /* MTE3 copy, about to happen: address, bytes of a block, blocks */
+  NPUSIM_STEP_SET_FLAG = 5, /* from, to, id */
+  NPUSIM_STEP_WAIT_FLAG = 6,
+  NPUSIM_STEP_BARRIER = 7,  /* pipe */
+  NPUSIM_STEP_STORES_DONE = 8 /* data barrier */
 };
 
 struct npusim_services {
@@ -65,12 +78,14 @@ struct npusim_services {
   int (*doorbell)(struct npusim_block *block, uint64_t address, uint64_t value);
   /* The hard SyncAll over all blocks of the launch. 0, or non-zero after block->fault was filled (stopped, or blocks not co-resident). */
   int (*sync_all)(struct npusim_block *block);
-  /* The system counter, 50 MHz on A2/A3 and 1 GHz on 950. */
-  uint64_t (*system_cycle)(void);
+  /* The system counter, 50 MHz on A2/A3 and 1 GHz on 950; the model's when the block is timed. */
+  uint64_t (*system_cycle)(const struct npusim_block *block);
   /* Gives the processor away; the kernel side calls it when a block polls. */
   void (*yield)(struct npusim_block *block);
   /* printf of a kernel: text is complete. */
   void (*print)(struct npusim_block *block, const char *text, uint64_t length);
+  /* A step of a timed block (enum npusim_step). */
+  uint64_t (*time)(struct npusim_block *block, uint32_t step, uint64_t a, uint64_t b, uint64_t c);
 };
 
 struct npusim_kernel {

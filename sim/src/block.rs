@@ -21,6 +21,7 @@ use crate::fault::{self, Detail};
 use crate::launch::{Launch, Status};
 use crate::memory::{self, PAGE, POISON};
 use crate::services::Side;
+use crate::time::Timed;
 
 /// Bytes of a core's stack. Kernels get 32 KiB on hardware; x86 code spills more, and the NIC's work runs here too.
 pub(crate) const STACK: usize = 2 << 20;
@@ -138,7 +139,11 @@ fn run_on(slot: &mut Option<Core>, launch: &Launch, index: u32) -> Ended {
     };
     core.clean();
     let (doorbell_begin, doorbell_end) = crate::doorbell::range();
-    let side = Side::new(launch);
+    let timed = match Timed::new(launch) {
+        Ok(timed) => timed,
+        Err(fail) => return fail.into(),
+    };
+    let side = Side::new(launch, timed);
     let mut block = npusim_block {
         magic: NPUSIM_MAGIC,
         version: NPUSIM_VERSION,
@@ -151,6 +156,7 @@ fn run_on(slot: &mut Option<Core>, launch: &Launch, index: u32) -> Ended {
         doorbell_end,
         chaos_seed: chaos(config.chaos_seed, launch, index),
         stop: launch.stop.as_ptr(),
+        timed: u64::from(side.timed.is_some()),
         emulator_side: (&raw const side).cast_mut().cast(),
         ..Default::default()
     };
@@ -170,6 +176,9 @@ fn run_on(slot: &mut Option<Core>, launch: &Launch, index: u32) -> Ended {
     // SAFETY: npusim.h: the block is complete, the arguments have the size that the kernel says, and the module is held by the launch.
     unsafe { run(&mut block, launch.args().cast()) };
     let detail = fault::exit();
+    if let Some(timed) = &side.timed {
+        timed.end();
+    }
     let counters = block.counters;
     core.dirty = touched(&counters) || block.fault.code != NPUSIM_FAULT_NONE as i32;
     let fail = match block.fault.code as u32 {

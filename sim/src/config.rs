@@ -41,6 +41,8 @@ pub(crate) struct Config {
     pub(crate) poison: Poison,
     /// 0: MTE3 copies complete at once.
     pub(crate) chaos_seed: u64,
+    /// Time is the model's (`time/`).
+    pub(crate) modelled: bool,
 }
 
 /// The process's settings. A value that cannot be read is an error that names the variable.
@@ -107,6 +109,15 @@ impl Config {
                 })
                 .unwrap_or(0),
         };
+        let modelled = match variable("NPUSIM_TIME").as_deref() {
+            None | Some("wall") => false,
+            Some("model") => true,
+            Some(other) => return Err(format!("NPUSIM_TIME={other}: wall or model is wanted")),
+        };
+        let nic = variable("NPUSIM_NIC").unwrap_or_default();
+        if modelled && (chaos_seed != 0 || !(nic.is_empty() || nic == "inline")) {
+            return Err("NPUSIM_TIME=model: requests must run in the ringing core and copies in order: NPUSIM_NIC=inline, no NPUSIM_CHAOS".to_owned());
+        }
         Ok(Self {
             soc,
             devices,
@@ -115,6 +126,7 @@ impl Config {
             kernel_timeout: Duration::from_secs_f64(timeout),
             poison,
             chaos_seed,
+            modelled,
         })
     }
 }
@@ -194,6 +206,22 @@ mod tests {
     }
 
     #[test]
+    fn modelled_time_goes_with_the_inline_nic_only() {
+        let modelled = |more: &[(&str, &str)]| with(&[&[("NPUSIM_TIME", "model")], more].concat());
+        assert!(modelled(&[]).is_ok_and(|config| config.modelled));
+        assert!(modelled(&[("NPUSIM_NIC", "inline")]).is_ok());
+        assert!(with(&[("NPUSIM_TIME", "wall")]).is_ok_and(|config| !config.modelled));
+        for wrong in [
+            ("NPUSIM_NIC", "thread"),
+            ("NPUSIM_NIC", "chaos:3"),
+            ("NPUSIM_CHAOS", "3"),
+        ] {
+            let text = modelled(&[wrong]).expect_err("refused");
+            assert!(text.starts_with("NPUSIM_TIME=model"), "{text}");
+        }
+    }
+
+    #[test]
     fn a_bad_setting_is_refused_with_its_name_and_what_is_wanted() {
         for (name, value) in [
             ("NPUSIM_SOC", "Ascend1"),
@@ -204,6 +232,7 @@ mod tests {
             ("NPUSIM_KERNEL_TIMEOUT", "-1"),
             ("NPUSIM_POISON", "some"),
             ("NPUSIM_CHAOS", "x"),
+            ("NPUSIM_TIME", "fast"),
         ] {
             let text = with(&[(name, value)]).expect_err("refused");
             assert!(text.starts_with(&format!("{name}={value}: ")), "{text}");

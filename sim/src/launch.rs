@@ -16,6 +16,7 @@ use crate::device::Device;
 use crate::error::{fail, Fail, Outcome};
 use crate::hooks::{self, BlockCounters};
 use crate::module::Function;
+use crate::time::{self, Meetings};
 use crate::watchdog;
 
 /// How long the worker and meeting blocks look before they sleep.
@@ -56,6 +57,9 @@ pub(crate) struct Launch {
     pub(crate) device: Arc<Device>,
     pub(crate) blocks: u32,
     pub(crate) batch: bool,
+    /// Where the blocks' clocks meet, when time is modelled; and the time at which the launch began.
+    pub(crate) meetings: Meetings,
+    pub(crate) begin: u64,
     /// Next block to start; written under the scheduler's lock.
     pub(crate) next: AtomicU32,
     /// Non-zero: blocks leave as soon as they look.
@@ -114,6 +118,8 @@ impl Launch {
             device: order.device,
             blocks: order.blocks,
             batch: order.batch,
+            meetings: Meetings::default(),
+            begin: time::now(),
             next: AtomicU32::new(0),
             stop: AtomicU32::new(0),
             status: (0..order.blocks)

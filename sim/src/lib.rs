@@ -18,6 +18,7 @@
 //! | `NPUSIM_HBM` | bytes of memory of a device, with K, M, G or T | by SoC |
 //! | `NPUSIM_KERNEL_TIMEOUT` | seconds that a kernel may run when its launch sets no limit | 300 |
 //! | `NPUSIM_POISON` | `ends`: large fresh allocations are poisoned at both ends only; `all`: everywhere | `ends` |
+//! | `NPUSIM_TIME` | `model`: the system counter and everything that kernels wait for follow the time model, see [`time`] | `wall` |
 //! | `NPUSIM_CHAOS` | seed for late MTE3 copies; 0 is none | the seed of `NPUSIM_NIC=chaos:SEED` |
 //! | `NPUSIM_CQE_SIZE` | bytes of a completion: 32 as hip08, 64 as hip09 | 32 |
 //! | `NPUSIM_HCCP_TIMEOUT` | seconds that a connection between NICs, or the exchange of a queue pair, may take | 60 |
@@ -46,6 +47,7 @@ mod share;
 pub mod soc;
 mod stream;
 mod task;
+pub mod time;
 mod vmm;
 mod watchdog;
 

@@ -18,6 +18,7 @@ use crate::abi::{
 use crate::doorbell::{self, DoorbellKind};
 use crate::fault::service;
 use crate::launch::{Launch, Meeting, Status};
+use crate::time::Timed;
 
 /// Calls in a row that only pause the CPU. The kernel side calls after 32 looks, so these are some microseconds.
 const POLLS_PAUSE: u32 = 4;
@@ -31,14 +32,17 @@ const POLLS_FORGET: Duration = Duration::from_micros(100);
 /// What the emulator keeps for a running block (`emulator_side`).
 pub(crate) struct Side<'a> {
     pub(crate) launch: &'a Launch,
+    /// The block's clock, where time is modelled.
+    pub(crate) timed: Option<Timed>,
     polls: Cell<u32>,
     last: Cell<Option<Instant>>,
 }
 
 impl<'a> Side<'a> {
-    pub(crate) fn new(launch: &'a Launch) -> Self {
+    pub(crate) fn new(launch: &'a Launch, timed: Option<Timed>) -> Self {
         Self {
             launch,
+            timed,
             polls: Cell::new(0),
             last: Cell::new(None),
         }
@@ -61,6 +65,7 @@ pub(crate) fn table(counter_hz: u64) -> &'static npusim_services {
         }),
         yield_: Some(give_way),
         print: Some(print),
+        time: Some(time),
     })
 }
 
@@ -127,7 +132,12 @@ unsafe extern "C" fn doorbell_service(block: *mut npusim_block, address: u64, va
     let (block, side) = unsafe { parts(block) };
     side.polls.set(0);
     guarded(block, |block| {
-        match doorbell::ring(address, value)? {
+        let ring = || doorbell::ring(address, value);
+        let kind = match &side.timed {
+            Some(timed) => timed.ringing(ring),
+            None => ring(),
+        };
+        match kind? {
             DoorbellKind::Send => block.counters.sq_doorbells += 1,
             DoorbellKind::Completion => block.counters.cq_doorbells += 1,
         }
@@ -143,7 +153,12 @@ unsafe extern "C" fn sync_all(block: *mut npusim_block) -> i32 {
     let mut stopped = false;
     let code = guarded(block, |_| {
         side.launch.set_status(index, Status::Meeting);
+        let timed = side.timed.as_ref();
+        let number = timed.map(|timed| timed.arrive(&side.launch.meetings));
         let result = side.launch.meet();
+        if let (Some(timed), Some(number)) = (timed, number) {
+            timed.leave(&side.launch.meetings, number);
+        }
         side.launch.set_status(index, Status::Running);
         match result {
             Meeting::Done => Ok(()),
@@ -165,14 +180,30 @@ fn nanoseconds() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-unsafe extern "C" fn cycle_50mhz() -> u64 {
-    /// Nanoseconds of a tick.
-    const TICK: u64 = 20;
-    nanoseconds() / TICK
+/// The counter of a block whose time is modelled.
+fn modelled(block: *const npusim_block) -> Option<u64> {
+    // SAFETY: npusim.h: called on the thread of a running block.
+    let (_, side) = unsafe { parts(block.cast_mut()) };
+    side.timed.as_ref().map(Timed::ticks)
 }
 
-unsafe extern "C" fn cycle_1ghz() -> u64 {
-    nanoseconds()
+unsafe extern "C" fn time(block: *mut npusim_block, step: u32, a: u64, b: u64, c: u64) -> u64 {
+    // SAFETY: npusim.h: called on the thread of a running block.
+    let (_, side) = unsafe { parts(block) };
+    match &side.timed {
+        Some(timed) => service(|| timed.step(step, a, b, c)),
+        None => c,
+    }
+}
+
+unsafe extern "C" fn cycle_50mhz(block: *const npusim_block) -> u64 {
+    /// Nanoseconds of a tick.
+    const TICK: u64 = 20;
+    modelled(block).unwrap_or_else(|| nanoseconds() / TICK)
+}
+
+unsafe extern "C" fn cycle_1ghz(block: *const npusim_block) -> u64 {
+    modelled(block).unwrap_or_else(nanoseconds)
 }
 
 unsafe extern "C" fn give_way(block: *mut npusim_block) {

@@ -99,6 +99,7 @@ impl Physical {
     /// Imports what another process exported.
     pub(crate) fn import(ticket: Ticket) -> Outcome<Self> {
         let import = share::import(ticket, What::Physical)?;
+        crate::time::check_peers()?;
         let Description {
             device,
             attr,

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::Mutex;
 
 const MAGIC: u32 = 0x4d49_534e;
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Unified buffer of an A2 core, bytes.
 pub const UB: usize = 196_608;
 pub const FAULT_RULE: i32 = 1;
@@ -61,6 +61,7 @@ pub struct Block {
     doorbell_end: u64,
     pub chaos_seed: u64,
     stop: *const AtomicU32,
+    timed: u64,
     pub counters: Counters,
     pub fault: Fault,
     kernel_side: *mut c_void,
@@ -74,9 +75,10 @@ struct Services {
     size: u64,
     doorbell: extern "C" fn(*mut Block, u64, u64) -> c_int,
     sync_all: extern "C" fn(*mut Block) -> c_int,
-    system_cycle: extern "C" fn() -> u64,
+    system_cycle: extern "C" fn(*const Block) -> u64,
     yield_: extern "C" fn(*mut Block),
     print: extern "C" fn(*mut Block, *const c_char, u64),
+    time: extern "C" fn(*mut Block, u32, u64, u64, u64) -> u64,
 }
 
 #[repr(C)]
@@ -134,7 +136,11 @@ extern "C" fn doorbell(block: *mut Block, address: u64, value: u64) -> c_int {
 extern "C" fn sync_all(_: *mut Block) -> c_int {
     0
 }
-extern "C" fn system_cycle() -> u64 {
+/// Blocks here are not timed.
+extern "C" fn time(_: *mut Block, _: u32, _: u64, _: u64, c: u64) -> u64 {
+    c
+}
+extern "C" fn system_cycle(_: *const Block) -> u64 {
     static CYCLE: AtomicU64 = AtomicU64::new(1);
     CYCLE.fetch_add(1, Ordering::Relaxed)
 }
@@ -164,6 +170,7 @@ static SERVICES: Services = Services {
     system_cycle,
     yield_,
     print,
+    time,
 };
 
 /// A loaded kernel object.
@@ -359,6 +366,7 @@ impl Module {
             doorbell_end: launch.doorbells.1,
             chaos_seed: launch.chaos_seed,
             stop: &seen.stop,
+            timed: 0,
             counters: Counters::default(),
             fault: Fault {
                 code: 0,

@@ -14,11 +14,13 @@ mod watch;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use npushmem::bootstrap::store::{ServeError, Server};
+use rustix::fs::{memfd_create, MemfdFlags};
 use rustix::process::Signal;
 use thiserror::Error;
 
@@ -28,6 +30,9 @@ use output::Output;
 use signals::Signals;
 use watch::{Pe, Watch};
 
+/// Settings of the emulated NPU that concern a whole job.
+const TIME: &str = "NPUSIM_TIME";
+const TIME_TABLE: &str = "NPUSIM_TIME_TABLE";
 /// Bytes of the job token, before it is written in hexadecimal.
 const TOKEN_BYTES: usize = 16;
 
@@ -206,11 +211,23 @@ pub fn run_while<T>(job: &Job, show: impl FnOnce() -> T) -> Result<(), LaunchErr
     })?;
     let server = Server::bind("127.0.0.1:0", job.pes, token.as_bytes())?;
     let output = Output::default();
+    let table = time_table(job).map_err(|source| LaunchError::System {
+        what: "a table of arrival times",
+        source,
+    })?;
     let mut watch = Watch::new(job, &server, &signals, &guard);
     let mut sinks = Vec::new();
     for pe in 0..job.pes {
         // A failure here drops the watch, which ends the PEs already started.
-        let started = start(job, pe, &server, &token, signals.before(), &guard)?;
+        let started = start(
+            job,
+            pe,
+            &server,
+            &token,
+            signals.before(),
+            &guard,
+            table.as_ref(),
+        )?;
         let (child, stdin) = output.attach(started, pe, job.prefix.as_deref())?;
         sinks.extend(stdin);
         watch.add(Pe::new(pe, child)?);
@@ -234,8 +251,12 @@ fn start(
     token: &str,
     signals: libc::sigset_t,
     guard: &Guard,
+    table: Option<&OwnedFd>,
 ) -> Result<std::process::Child, LaunchError> {
     let mut command = Command::new(&job.program);
+    if let Some(table) = table {
+        command.env(TIME_TABLE, table.as_raw_fd().to_string());
+    }
     command
         .args(&job.args)
         .envs(job.env.iter().map(|(name, value)| (name, value)))
@@ -277,6 +298,18 @@ fn start(
         program: job.program.clone(),
         source,
     })
+}
+
+/// What the PEs of a job whose time is modelled share (sim/src/time): an anonymous file that they inherit.
+fn time_table(job: &Job) -> std::io::Result<Option<OwnedFd>> {
+    let given = job.env.iter().find(|(name, _)| name == TIME);
+    let value = given
+        .map(|(_, value)| value.clone())
+        .or_else(|| std::env::var_os(TIME));
+    if value.is_none_or(|value| value != "model") {
+        return Ok(None);
+    }
+    Ok(Some(memfd_create("npusim-time", MemfdFlags::empty())?))
 }
 
 fn token() -> std::io::Result<String> {

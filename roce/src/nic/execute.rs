@@ -13,6 +13,7 @@ use super::copy;
 use super::port::{right, Port, QpWord};
 use super::qp::{Engine, Target};
 use super::responder::{NoRegion, RegionCache, Responder};
+use super::timing::{Executed, Place};
 use super::types::{access, QpState};
 use super::Core;
 use crate::cqe::Status;
@@ -441,7 +442,7 @@ impl Engine {
         if len == 0 {
             return Ok(std::ptr::null_mut()); // a transfer of nothing checks no key (InfiniBand 1.4, 9.3.3.4)
         }
-        remote_bytes(
+        let (at, place) = remote_bytes(
             &mut self.remote,
             &target.responder,
             slot,
@@ -449,7 +450,32 @@ impl Engine {
             va,
             len,
             need.access,
-        )
+        )?;
+        self.place = place;
+        Ok(at)
+    }
+
+    /// The request as a model of time sees it.
+    #[cold]
+    pub(super) fn executed(&self, wqe: &SendWqe, task: &Task) -> Executed {
+        let bytes = u64::from(wqe.msg_len.get());
+        let at = match task {
+            Task::Write { to, .. } if (1..=8).contains(&bytes) => *to,
+            Task::Atomic { at, .. } => *at,
+            _ => std::ptr::null_mut(),
+        };
+        let word = (!at.is_null()).then(|| {
+            let aligned = at.map_addr(|address| address & !7);
+            // SAFETY: `check` found the byte inside a mapped region; mappings are whole pages, so its aligned word is mapped too.
+            (self.place, unsafe { copy::load_u64(aligned) })
+        });
+        Executed {
+            qp: self.index,
+            opcode: wqe.opcode(),
+            bytes,
+            strong: wqe.flags().strong_order,
+            word,
+        }
     }
 }
 
@@ -462,7 +488,7 @@ fn remote_bytes(
     va: u64,
     len: u32,
     access: u32,
-) -> Result<*mut u8, Failure> {
+) -> Result<(*mut u8, Place), Failure> {
     let region = match cache.get(responder, slot, rkey) {
         Ok(region) => region,
         Err(NoRegion::Unreachable(_)) if is_dying(responder) => {
@@ -491,12 +517,13 @@ fn remote_bytes(
         );
         return Err(Failure::new(Status::RemoteAccess, why));
     }
-    region.translate(va, len.into()).ok_or_else(|| {
-        Failure::new(
+    match region.translate(va, len.into()) {
+        Some(at) => Ok((at, region.place(va))),
+        None => Err(Failure::new(
             Status::RemoteAccess,
             format!("{va:#x}+{len:#x} leaves remote region {rkey:#x}"),
-        )
-    })
+        )),
+    }
 }
 
 /// Whether a peer whose memory cannot be reached is dead, or so soon: a process that ends closes its descriptors before it is seen to end.

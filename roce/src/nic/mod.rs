@@ -33,6 +33,7 @@ mod process;
 mod qp;
 mod region;
 mod responder;
+mod timing;
 mod types;
 mod watcher;
 mod wire;
@@ -59,6 +60,7 @@ use crate::wqe::{MAX_INLINE, WQE_SIZE};
 
 pub use config::{ConfigError, Flush, Mode, NicConfig, Wire, MAX_MESSAGE};
 pub use error::{DoorbellError, NicError};
+pub use timing::{Executed, Place, Timing};
 pub use types::{
     access, Backing, Event, EventKind, MrInit, MrKeys, NicCounters, QpAddress, QpInit, QpNumbers,
     QpState,
@@ -80,6 +82,7 @@ fn cqn_of(index: usize) -> u32 {
 /// What the NIC's threads and calls share.
 struct Core {
     config: NicConfig,
+    timing: Option<Arc<dyn Timing>>,
     own: Arc<Responder>,
     qps: Box<[OnceLock<Box<Qp>>]>,
     queue: worker::Queue,
@@ -132,6 +135,24 @@ impl Nic {
     /// # Errors
     /// The operating system refuses the port's memory or the NIC's thread; with the verbs wire, what is wrong with the host's NIC.
     pub fn open(config: NicConfig) -> Result<Arc<Nic>, NicError> {
+        Nic::open_timed(config, None)
+    }
+
+    /// Opens a NIC that tells a model of time of its requests.
+    ///
+    /// # Errors
+    /// As [`Nic::open`]; a mode other than [`Mode::Inline`], where requests do not run on the ringing thread.
+    pub fn open_timed(
+        config: NicConfig,
+        timing: Option<Arc<dyn Timing>>,
+    ) -> Result<Arc<Nic>, NicError> {
+        if timing.is_some() && config.mode != Mode::Inline {
+            return Err(NicError::Argument {
+                what: "mode of a NIC whose time is modelled",
+                value: 0,
+                expected: "inline (NPUSIM_NIC=inline)",
+            });
+        }
         let device = match &config.wire {
             Wire::Memory => None,
             Wire::Verbs(verbs) => Some(verbs::Device::open(verbs)?),
@@ -139,6 +160,7 @@ impl Nic {
         let (port, port_file) = Port::create()?;
         let core = Arc::new(Core {
             config,
+            timing,
             own: Arc::new(Responder::own(port)),
             qps: (0..MAX_QPS).map(|_| OnceLock::new()).collect(),
             queue: worker::Queue::default(),
@@ -226,6 +248,10 @@ impl Nic {
         // SAFETY: `check_backing` has just used the descriptor, which stays open for this call by the contract of `Backing`.
         let file = unsafe { BorrowedFd::borrow_raw(mr.backing.fd) };
         let mapping = Mapping::new(file, mr.backing.offset, mr.len as usize)?;
+        let place = Place {
+            inode,
+            offset: mr.backing.offset,
+        };
 
         let mut control = self.control();
         let port = &self.core.own.port;
@@ -251,7 +277,7 @@ impl Nic {
         slot.inode.store(inode, Ordering::Relaxed);
         slot.offset.store(mr.backing.offset, Ordering::Relaxed);
         slot.fd.store(mr.backing.fd, Ordering::Relaxed);
-        let region = Region::new(key, mr.access, mr.va, mr.len, mapping);
+        let region = Region::new(key, mr.access, mr.va, mr.len, mapping, place);
         let rkey = match &self.core.device {
             Some(device) => region.register(device)?,
             None => key,

@@ -12,6 +12,7 @@ use super::error::DoorbellError;
 use super::execute::Failure;
 use super::port::QpWord;
 use super::responder::{RegionCache, Responder};
+use super::timing::Place;
 use super::types::{EventKind, NicCounters, QpInit, QpState};
 use super::wire::Wire;
 use super::Core;
@@ -262,6 +263,8 @@ pub(super) struct Engine {
     pub target: Option<Target>,
     pub local: RegionCache,
     pub remote: RegionCache,
+    /// Where the remote bytes of the latest request are.
+    pub place: Place,
     pub counters: NicCounters,
     cq_dead: bool,
     /// The request whose wrong owner bit was reported.
@@ -310,6 +313,10 @@ impl Engine {
             target: None,
             local: RegionCache::default(),
             remote: RegionCache::default(),
+            place: Place {
+                inode: 0,
+                offset: 0,
+            },
             counters: NicCounters::default(),
             cq_dead: false,
             stalled_at: None,
@@ -404,8 +411,13 @@ impl Engine {
         }
         let widen = core.config.widen_atomics;
         let done = self.check(core, wqe).and_then(|task| match &self.target {
-            // SAFETY: `check` has just made the task, and the work request is borrowed.
-            Some(target) => unsafe { task.perform(&target.responder.port, widen) },
+            Some(target) => {
+                if let Some(timing) = &core.timing {
+                    timing.request(&self.executed(wqe, &task));
+                }
+                // SAFETY: `check` has just made the task, and the work request is borrowed.
+                unsafe { task.perform(&target.responder.port, widen) }
+            }
             None => Ok(0),
         });
         match done {
@@ -524,7 +536,11 @@ impl Engine {
         qp.produced.store(n + 1, Ordering::Relaxed);
         const { assert!(CQE_SIZE == ring::CQE_WORDS * size_of::<u64>()) };
         let words = bytemuck::cast(cqe.owned(n, self.cq.depth));
-        ring::publish_cqe(&self.cq.slot(n), &words);
+        let slot = self.cq.slot(n);
+        if let Some(timing) = &core.timing {
+            timing.completion(slot.at as u64, slot.load(0));
+        }
+        ring::publish_cqe(&slot, &words);
     }
 
     /// Whether the consumer index in memory frees an entry.

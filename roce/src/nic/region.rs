@@ -12,6 +12,7 @@ use rustix::fs::SealFlags;
 use rustix::mm::{MapFlags, ProtFlags};
 
 use super::error::NicError;
+use super::timing::Place;
 use super::types::MrInit;
 use crate::verbs;
 
@@ -83,10 +84,19 @@ pub(super) struct Region {
     /// What the host's NIC knows of it, with the verbs wire. Dropped before the mapping.
     wire: Mutex<Option<verbs::Region>>,
     mapping: Mapping,
+    /// Where the region begins in its file.
+    place: Place,
 }
 
 impl Region {
-    pub(super) fn new(key: u32, access: u32, va: u64, len: u64, mapping: Mapping) -> Region {
+    pub(super) fn new(
+        key: u32,
+        access: u32,
+        va: u64,
+        len: u64,
+        mapping: Mapping,
+        place: Place,
+    ) -> Region {
         Region {
             wire: Mutex::new(None),
             key,
@@ -94,6 +104,16 @@ impl Region {
             va,
             len,
             mapping,
+            place,
+        }
+    }
+
+    /// Where a byte that [`Region::translate`] accepted is in its file.
+    #[inline]
+    pub(super) fn place(&self, va: u64) -> Place {
+        Place {
+            inode: self.place.inode,
+            offset: self.place.offset + (va - self.va),
         }
     }
 
@@ -198,6 +218,10 @@ mod tests {
             va,
             len,
             Mapping::new(file.as_fd(), 0, len as usize).unwrap(),
+            Place {
+                inode: 1,
+                offset: 0x40,
+            },
         )
     }
 
@@ -209,6 +233,7 @@ mod tests {
             region.translate(0x10ff, 1).unwrap() as usize,
             base as usize + 0xff
         );
+        assert_eq!(region.place(0x1010).offset, 0x50);
         assert!(region.translate(0x1100, 0).is_some());
         assert!(region.translate(0x1100, 1).is_none());
         assert!(region.translate(0x0fff, 1).is_none());

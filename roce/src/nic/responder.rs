@@ -13,6 +13,7 @@ use super::error::NicError;
 use super::port::{key_slot, Port, QpSlot};
 use super::process::ForeignFile;
 use super::region::{check_file, Mapping, Region};
+use super::timing::Place;
 use super::types::QpAddress;
 
 /// Why a region cannot be used.
@@ -133,7 +134,9 @@ impl Responder {
             .map_err(|why| NoRegion::Unreachable(foreign.refused(&why)))?;
         let mapping =
             Mapping::new(file.as_fd(), offset, len as usize).map_err(NoRegion::Unreachable)?;
-        Ok(Region::new(key, access, va, len, mapping))
+        let inode = slot.inode.load(Ordering::Relaxed);
+        let place = Place { inode, offset };
+        Ok(Region::new(key, access, va, len, mapping, place))
     }
 }
 

@@ -155,7 +155,10 @@ template <typename T> NPUSIM_HOT T device_load(uint64_t address, const char *ope
   check_not_doorbell(address, sizeof(T), operation, site);
   counters().device_loads++;
   poll_at(address, site);
-  return from_word<T>(load_word<Word<T>>(address, __ATOMIC_ACQUIRE));
+  const Word<T> word = load_word<Word<T>>(address, __ATOMIC_ACQUIRE);
+  if (__builtin_expect(state().timed, 0))
+    return from_word<T>(static_cast<Word<T>>(services->time(current->block, NPUSIM_STEP_LOAD, address, sizeof(T), word)));
+  return from_word<T>(word);
 }
 
 // A store that rings a doorbell when it goes to one.
@@ -182,6 +185,7 @@ template <typename T> NPUSIM_HOT void device_store(uint64_t address, T value, co
       broken(site, "%s: the line of 0x%llx is dirty in this core's data cache, whose write-back would undo the store; write it back first (dcci of the line, then DataSyncBarrier<MemDsbT::DDR>)",
              operation, (unsigned long long)address);
   }
+  timed(NPUSIM_STEP_STORE, address, sizeof(T));
   store_word<Word<T>>(address, to_word<T>(value), __ATOMIC_RELEASE);
 }
 

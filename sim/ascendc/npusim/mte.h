@@ -185,6 +185,7 @@ NPUSIM_HOT void mte3(const Mte3Copy &copy) {
   State &s = state();
   counters().mte3_copies++;
   counters().mte3_bytes += static_cast<uint64_t>(copy.count) * copy.bytes;
+  timed(NPUSIM_STEP_COPY_OUT, copy.target, copy.bytes, copy.count);
   work(copy.site);
   if (__builtin_expect(s.late, 0)) queue_copy(s, copy);
   else if (copy.count == 1 && copy.op == AtomicOp::NONE && !in_doorbell(copy.target, copy.bytes)) ub_to_gm(copy.target, copy.source, copy.bytes);
@@ -212,6 +213,7 @@ inline void pad(uint8_t *at, uint64_t bytes, uint64_t value, uint32_t unit) {
 NPUSIM_HOT void mte2(const Mte2Copy &copy, Site site) {
   counters().mte2_copies++;
   counters().mte2_bytes += static_cast<uint64_t>(copy.count) * copy.bytes;
+  timed(NPUSIM_STEP_COPY_IN, copy.source, copy.bytes, copy.count);
   step(site);
   for (uint32_t i = 0; i < copy.count; ++i) {
     uint8_t *target = copy.target + i * copy.target_step;

@@ -74,6 +74,7 @@ struct State {
   uint64_t looked[1 << LOOKED_LOG2]; // addresses looked at a short while ago, each in the place of its hash
   uint64_t random; // generator of late copies; unused when copies are not late
   bool late;
+  bool timed; // the time model is told of every step
   AtomicOp atomic_op;
   AtomicType atomic_type;
   Site atomic_site;
@@ -150,6 +151,12 @@ inline void full_fence() {
 
 [[noreturn]] __attribute__((noinline, cold)) inline void stopped(Site site) {
   fail(NPUSIM_FAULT_STOPPED, site, "the block was asked to stop while it was here");
+}
+
+// Tells the time model, if there is one.
+NPUSIM_HOT void timed(uint32_t step, uint64_t a, uint64_t b = 0, uint64_t c = 0) {
+  State &s = state();
+  if (__builtin_expect(s.timed, 0)) services->time(s.block, step, a, b, c);
 }
 
 // --- Work and polling ------------------------------------------------------------------------------------------------------------------

@@ -52,6 +52,7 @@ NPUSIM_HOT void set_flag(PipePair pair, int64_t id, Site site) {
   s.flag_site[pair.from][pair.to][id] = site;
   if (pair.from == PIPE_MTE3) s.flag_copies[pair.to][id] = s.queued;
   counters().flags_set++;
+  timed(NPUSIM_STEP_SET_FLAG, pair.from, pair.to, static_cast<uint64_t>(id));
   step(site);
   __atomic_thread_fence(__ATOMIC_RELEASE);
 }
@@ -66,6 +67,7 @@ NPUSIM_HOT void wait_flag(PipePair pair, int64_t id, Site site) {
   s.flags[pair.from][pair.to] = static_cast<uint8_t>(s.flags[pair.from][pair.to] & ~bit);
   if (pair.from == PIPE_MTE3) drain_mte3(s, s.flag_copies[pair.to][id]);
   counters().flags_waited++;
+  timed(NPUSIM_STEP_WAIT_FLAG, pair.from, pair.to, static_cast<uint64_t>(id));
   step(site);
   __atomic_thread_fence(__ATOMIC_ACQUIRE);
 }
@@ -77,11 +79,13 @@ NPUSIM_HOT void pipe_barrier(uint32_t pipe, Site site) {
     broken(site, "PipeBarrier<PIPE_S> is illegal: the scalar unit runs in order by itself; remove it, or use PIPE_ALL to wait for the queues");
   if (pipe == PIPE_ALL) drain_mte3(state());
   counters().pipe_barriers++;
+  timed(NPUSIM_STEP_BARRIER, pipe);
   step(site);
   full_fence();
 }
 
 NPUSIM_HOT void data_barrier(Site site) {
+  timed(NPUSIM_STEP_STORES_DONE, 0);
   step(site);
   full_fence();
 }
@@ -120,6 +124,7 @@ inline void reset(State &s, npusim_block *block) {
   s.ub = block->ub;
   s.ub_size = block->ub_size;
   s.late = block->chaos_seed != 0;
+  s.timed = block->timed != 0;
   s.random = (block->chaos_seed ^ (static_cast<uint64_t>(block->block_idx) + 1) * 0x9E3779B97F4A7C15ull) | 1;
 }
 

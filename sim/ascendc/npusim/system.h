@@ -57,7 +57,7 @@ __aicore__ inline int64_t GetTaskRation() { return GetTaskRatio(); }
 // 50 MHz on A2 and A3, 1 GHz on 950.
 __aicore__ inline int64_t GetSystemCycle(NPUSIM_SITE) {
   npusim::poll(site);
-  return static_cast<int64_t>(npusim::services->system_cycle());
+  return static_cast<int64_t>(npusim::services->system_cycle(npusim::current->block));
 }
 
 [[noreturn]] __aicore__ inline void Trap(NPUSIM_SITE) { ::trap(site); }

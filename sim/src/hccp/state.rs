@@ -143,7 +143,7 @@ pub fn open_nic(device: u32) -> Result<usize, HccpError> {
         if entry.port.is_some() {
             return Err(HccpError::AlreadyOpen(device));
         }
-        let nic = Nic::open(config)?;
+        let nic = Nic::open_timed(config, crate::time::timing())?;
         hooks::set_nic_source(NicSource {
             counters: nic_counters,
             diagnostics: nic_diagnostics,

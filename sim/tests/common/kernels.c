@@ -152,7 +152,7 @@ struct clock_args { volatile uint64_t *out; };
 KERNEL(clock) {
   const struct clock_args *a = args;
   (void)block;
-  a->out[0] = services->system_cycle();
+  a->out[0] = services->system_cycle(block);
   a->out[1] = block->chaos_seed;
 }
 
