@@ -3,6 +3,7 @@
 //! Not an error type of the library: the library's errors become text here. Every command returns it; `main` prints it.
 
 use std::fmt::Display;
+use std::path::Path;
 
 /// Exit code of bad input: a file, an option or an environment variable that cannot be used as it is.
 pub const BAD_INPUT: u8 = 2;
@@ -44,6 +45,36 @@ impl Failure {
             .filter(|line| !line.is_empty())
             .collect();
         lines.join("; ")
+    }
+}
+
+/// An error and its causes in one text. The library's errors say their causes themselves; those are not said twice.
+pub fn chain(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text += &format!(": {cause}");
+        }
+    }
+    text
+}
+
+/// A result file must be writable before hours of work, not after.
+pub fn check_target(option: &str, path: &Path) -> Result<(), Failure> {
+    let refuse = |reason: &str| {
+        Err(Failure::input(format!(
+            "{option} {}: {reason}",
+            path.display()
+        )))
+    };
+    if path.is_dir() {
+        return refuse("is a folder; name a file");
+    }
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
+            refuse(&format!("there is no folder {}", folder.display()))
+        }
+        _ => Ok(()),
     }
 }
 

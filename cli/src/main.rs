@@ -1,7 +1,8 @@
-//! The `npushmem` program: starts jobs, runs the graph aggregation, and says what this machine has.
+//! The `npushmem` program: starts jobs, runs the graph aggregation and benchmarks, and says what this machine has.
 //!
 //! What it is not: the library. It prints, exits and starts processes; everything else is in the crate npushmem.
 
+mod bench;
 mod doctor;
 mod failure;
 mod features;
@@ -40,10 +41,13 @@ struct Cli {
 enum Command {
     Run(run::RunArgs),
     Gnn(gnn::GnnArgs),
+    Bench(bench::BenchArgs),
     Info(info::InfoArgs),
     Doctor(doctor::DoctorArgs),
     #[command(name = "gnn-pe", hide = true)]
     GnnPe(gnn::WorkerArgs),
+    #[command(name = "bench-pe", hide = true)]
+    BenchPe(bench::WorkerArgs),
 }
 
 fn main() -> ExitCode {
@@ -66,9 +70,11 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Run(args) => run::run(args),
         Command::Gnn(args) => gnn::run(args),
+        Command::Bench(args) => bench::run(args),
         Command::Info(args) => info::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::GnnPe(args) => gnn::run_worker(args),
+        Command::BenchPe(args) => bench::run_worker(args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -274,3 +274,29 @@ fn more_cores_than_the_emulated_npu_has_are_refused_once() {
         "{ran:?}"
     );
 }
+
+#[test]
+fn wrong_options_of_a_benchmark_are_refused() {
+    refused(&["bench", "nothing"], &["nothing", "put"]);
+    refused(&["bench", "put", "--pes", "0"], &["0 PEs"]);
+    refused(&["bench", "put", "--cores", "0"], &["--cores 0", "1 to"]);
+    refused(
+        &["bench", "put", "--samples", "0"],
+        &["--samples 0", "1 to"],
+    );
+    refused(&["bench", "put", "--engine", "pigeon"], &["pigeon", "roce"]);
+    for (sizes, word) in [
+        ("1M..8", "larger"),
+        ("0..8", "1 B"),
+        ("8..1T", "256 MiB"),
+        ("8..x", "x"),
+    ] {
+        refused(&["bench", "put", "--sizes", sizes], &["--sizes", word]);
+    }
+    refused(&["bench", "put", "--plot", "put.png"], &["--plot", ".svg"]);
+    refused(
+        &["bench", "put", "--plot", "/nonexistent/put.svg"],
+        &["/nonexistent"],
+    );
+    refused(&["bench", "put", "--json", "/"], &["--json /", "folder"]);
+}

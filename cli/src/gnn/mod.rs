@@ -14,7 +14,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use npushmem::config::Config;
 
-use crate::failure::Failure;
+use crate::failure::{check_target, Failure};
 use crate::features::{self, Dtype, Features};
 use crate::graph::{self, Form, Graph, Rules, SelfLoops, Weights};
 use crate::launch::{self, Input, Job};
@@ -401,25 +401,6 @@ fn same_file(left: &Path, right: &Path) -> bool {
         Some((found.dev(), found.ino()))
     };
     id(left).is_some_and(|left| id(right) == Some(left))
-}
-
-/// A result file must be writable before hours of work, not after.
-fn check_target(option: &str, path: &Path) -> Result<(), Failure> {
-    let refuse = |reason: &str| {
-        Err(Failure::input(format!(
-            "{option} {}: {reason}",
-            path.display()
-        )))
-    };
-    if path.is_dir() {
-        return refuse("is a folder; name a file");
-    }
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
-            refuse(&format!("there is no folder {}", folder.display()))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// What edges mean: as the user says, else as the form of the file says.

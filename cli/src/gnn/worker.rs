@@ -10,7 +10,7 @@ use npushmem::{kernels, Args as KernelArgs, Function, SymBuf, World};
 
 use super::abi::{Job, MAGIC, PROGRESS_STRIDE, VERSION, WINDOW};
 use super::handover::{ComputeSections, Inherited, Measured, PeReport, Section};
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 
 /// Byte that memory is filled with before each launch: all bytes together make NaNs, so that a row that was not written shows.
 const POISON: u8 = 0xff;
@@ -30,18 +30,7 @@ pub struct WorkerArgs {
 
 /// Runs the PE.
 pub fn run(args: WorkerArgs) -> Result<(), Failure> {
-    work(args).map_err(|error| Failure::failed(chain(&error)))
-}
-
-/// An error and its causes in one text. The library's errors say their causes themselves; those are not said twice.
-fn chain(error: &anyhow::Error) -> String {
-    let mut text = error.to_string();
-    for cause in error.chain().skip(1).map(ToString::to_string) {
-        if !text.contains(&cause) {
-            text += &format!(": {cause}");
-        }
-    }
-    text
+    work(args).map_err(|error| Failure::failed(failure::chain(&error)))
 }
 
 fn work(args: WorkerArgs) -> Result<()> {
