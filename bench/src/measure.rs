@@ -6,15 +6,11 @@
 use std::time::Instant;
 
 use anyhow::{bail, Context, Result};
-use npushmem::{Args, Module, SymBuf, World};
+use npushmem::{kernels, Args, Function, KernelObject, SymBuf, World};
 
 use crate::figure::{Goal, Row};
 use crate::limits::{self, Buffers};
 use crate::stats::Summary;
-
-mod kernels {
-    include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
-}
 
 /// Bytes of the large transfers.
 const LARGE: u64 = 1 << 20;
@@ -26,17 +22,33 @@ const TICK_950: f64 = 1e-9;
 /// Engines of the device API with their codes (`SHMEM_ENGINE_*`).
 const ENGINES: [(u64, &str); 2] = [(1, "mapped"), (2, "roce")];
 
-/// What `st_bench` does with its `k` (tests/kernels/selftest.cpp).
-#[derive(Clone, Copy)]
+/// A call of the kernels of `npushmem bench`, which are measured here too.
+#[derive(Clone, Copy, PartialEq)]
 enum Kind {
-    Put = 1,
-    Get = 3,
-    P = 4,
-    G = 5,
-    FetchAdd = 6,
-    Barrier = 7,
-    PutSignal = 10,
-    PutWindow = 11,
+    Put,
+    Get,
+    P,
+    G,
+    FetchAdd,
+    Barrier,
+    PutSignal,
+    PutWindow,
+}
+
+impl Kind {
+    /// Object, kernel, and its `kind` (kernels/bench_*.cpp).
+    fn kernel(self) -> (&'static KernelObject, &'static str, u64) {
+        match self {
+            Kind::Put => (&kernels::BENCH_RMA, "bench_rma", 0),
+            Kind::Get => (&kernels::BENCH_RMA, "bench_rma", 1),
+            Kind::PutWindow => (&kernels::BENCH_RMA, "bench_rma", 2),
+            Kind::P => (&kernels::BENCH_RMA, "bench_rma", 4),
+            Kind::G => (&kernels::BENCH_RMA, "bench_rma", 5),
+            Kind::PutSignal => (&kernels::BENCH_RMA, "bench_rma", 8),
+            Kind::FetchAdd => (&kernels::BENCH_ATOMIC, "bench_atomic", 4),
+            Kind::Barrier => (&kernels::BENCH_COLLECTIVE, "bench_collective", 0),
+        }
+    }
 }
 
 type Limit = fn(&mut Buffers, u64) -> f64;
@@ -169,7 +181,7 @@ static PLANS: [Plan; 9] = [
 
 /// What a row is measured by.
 enum Source {
-    /// `st_bench` on an engine.
+    /// A kernel on an engine.
     Kernel(&'static Plan, u64),
     /// The host.
     Launch,
@@ -190,7 +202,6 @@ pub fn run(rounds: usize, percent: u64, only: &str) -> Result<()> {
 
 struct Stand {
     world: World,
-    module: Module,
     a: SymBuf<u8>,
     b: SymBuf<u8>,
     out: SymBuf<u64>,
@@ -204,7 +215,6 @@ impl Stand {
         let b = world.alloc_zeroed::<u8>(BUFFER)?;
         let out = world.alloc_zeroed::<u64>(64)?;
         world.enable_device(1)?;
-        let module = world.load(&kernels::SELFTEST)?;
         let tick = if world.soc_name().starts_with("Ascend950") {
             TICK_950
         } else {
@@ -212,7 +222,6 @@ impl Stand {
         };
         Ok(Stand {
             world,
-            module,
             a,
             b,
             out,
@@ -223,14 +232,9 @@ impl Stand {
     fn end(self) -> Result<()> {
         self.world.barrier_all()?;
         let Stand {
-            world,
-            module,
-            a,
-            b,
-            out,
-            ..
+            world, a, b, out, ..
         } = self;
-        drop((module, a, b, out));
+        drop((a, b, out));
         Ok(world.finalize()?)
     }
 
@@ -294,10 +298,10 @@ impl Stand {
             return Ok((0.0, 0.0));
         }
         let calls = scaled(plan.calls);
-        self.launch("st_bench", engine, plan.bytes, calls, plan.kind as u64)?;
+        self.launch(plan, engine, calls)?;
         let mut words = [0; 2];
         self.world.read(&self.out, 0, &mut words)?;
-        let [ticks, error] = words;
+        let [error, ticks] = words;
         if error != 0 {
             bail!("{}: the device recorded error {error}", plan.name);
         }
@@ -311,34 +315,57 @@ impl Stand {
             return Ok((0.0, 0.0));
         }
         let limit = limits::wake(calls);
+        let function = self
+            .world
+            .load(&kernels::BENCH_RMA)?
+            .function("bench_empty")?;
         let mut samples = Vec::with_capacity(calls as usize);
         for _ in 0..calls {
             let begin = Instant::now();
-            self.launch("st_empty", 0, 0, 0, 0)?;
+            self.run(&function, &Args::new())?;
             samples.push(begin.elapsed().as_secs_f64());
         }
         Ok((limit, Summary::of(&samples).median))
     }
 
-    fn launch(&self, kernel: &str, engine: u64, n: u64, m: u64, k: u64) -> Result<()> {
-        let function = self.module.function(kernel)?;
-        let peer = u64::from((self.world.my_pe() + 1) % self.world.n_pes());
+    fn launch(&self, plan: &Plan, engine: u64, calls: u64) -> Result<()> {
+        let (object, kernel, kind) = plan.kind.kernel();
+        let function = self.world.load(object)?.function(kernel)?;
+        let peer = match plan.kind {
+            Kind::Barrier => 0, // the team of all
+            _ => u64::from((self.world.my_pe() + 1) % self.world.n_pes()),
+        };
+        let bytes = if plan.kind == Kind::Barrier {
+            0
+        } else {
+            plan.bytes
+        };
+        // One sample; calls between two quiets: all.
         let args = Args::new()
             .ctx()
             .ptr(&self.a)
             .ptr(&self.b)
             .ptr(&self.out)
             .u64(engine)
+            .u64(kind)
             .u64(peer)
-            .u64(n)
-            .u64(m)
-            .u64(k);
+            .u64(bytes)
+            .u64(calls)
+            .u64(1)
+            .u64(if plan.kind == Kind::FetchAdd {
+                0
+            } else {
+                calls
+            });
+        self.run(&function, &args)
+            .with_context(|| format!("measuring {}", plan.name))
+    }
+
+    fn run(&self, function: &Function, args: &Args) -> Result<()> {
         self.world
-            .launch(&function, 1, &args)
-            .with_context(|| format!("launch of {kernel}"))?;
-        self.world
-            .synchronize()
-            .with_context(|| format!("{kernel}, kind {k}"))
+            .launch(function, 1, args)
+            .with_context(|| format!("launch of {}", function.name()))?;
+        Ok(self.world.synchronize()?)
     }
 }
 
