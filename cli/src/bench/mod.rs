@@ -312,7 +312,8 @@ fn measure(
     if modelled {
         env.push(("NPUSIM_TIME".into(), "model".into()));
     }
-    if heap > config.symmetric_size {
+    let memory = npushmem::machine::memory().unwrap_or(0);
+    if heap > config.symmetric_size.bytes(memory, args.pes) {
         env.push(("SHMEM_SYMMETRIC_SIZE".into(), heap.to_string().into()));
     }
     let job = Job {
