@@ -331,7 +331,7 @@ fn left_open() {
 /// Only some PEs were started.
 fn missing() {
     let begin = Instant::now();
-    let text = World::init().err().expect("PEs are missing").to_string();
+    let text = World::init().expect_err("PEs are missing").to_string();
     assert!(
         text.contains("still missing PEs 2, 3") && text.contains("NPUSHMEM_JOIN_TIMEOUT"),
         "{text}"

@@ -23,7 +23,7 @@ where
     let (ctx, next, cell) = (world.ctx(), world.ring(1), words.at(1)?);
     let mut model = of(0);
     for _ in 0..20 {
-        let value = of(numbers.next());
+        let value = of(numbers.draw());
         let (old, new): (T, T) = match numbers.between(0, 6) {
             0 => (ctx.atomic_fetch_add(cell, value, next)?, add(model, value)),
             1 => (ctx.atomic_fetch_inc(cell, next)?, add(model, of(1))),

@@ -11,7 +11,7 @@ const LEN: usize = 3000;
 /// What PE `pe` holds before round `round`.
 fn data(pe: u32, round: u64) -> Vec<i64> {
     let mut numbers = Numbers(u64::from(pe) * 65_537 + round * 31 + 1);
-    (0..LEN).map(|_| numbers.next() as i64 >> 8).collect()
+    (0..LEN).map(|_| numbers.draw() as i64 >> 8).collect()
 }
 
 fn combine(which: u64, a: i64, b: i64) -> i64 {
@@ -188,7 +188,7 @@ pub fn random(world: &World, args: &Arguments) -> Result<()> {
                 .members()
                 .iter()
                 .fold(3u64, |key, pe| key * 31 + u64::from(*pe));
-            stand.call(team, round, &mut Numbers(numbers.next() ^ key << 20))?;
+            stand.call(team, round, &mut Numbers(numbers.draw() ^ key << 20))?;
         }
     }
     // A float sum has the same bits everywhere.
@@ -229,7 +229,7 @@ pub fn teams(world: &World) -> Result<()> {
     // Every second PE meets the one after it, again and again.
     for _ in 0..100 {
         let me = world.my_pe();
-        let other = if me % 2 == 0 { me + 1 } else { me - 1 };
+        let other = if me.is_multiple_of(2) { me + 1 } else { me - 1 };
         if other < n_pes {
             world.sync_pe(other)?;
         }

@@ -32,7 +32,7 @@ pub struct Numbers(pub u64);
 
 impl Numbers {
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -41,7 +41,7 @@ impl Numbers {
 
     /// A number from `low` to `high`, both included.
     pub fn between(&mut self, low: u64, high: u64) -> u64 {
-        low + (self.next() >> 11) % (high - low + 1)
+        low + (self.draw() >> 11) % (high - low + 1)
     }
 }
 

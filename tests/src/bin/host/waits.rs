@@ -69,7 +69,7 @@ pub fn forms(world: &World) -> Result<()> {
         ctx.p(vars.at(i)?, values[i], world.ring(1))?;
     }
     world.wait_until_all_vector(&vars, &excluded, Cmp::Eq, &values)?;
-    let mut found = vec![false; N];
+    let mut found = [false; N];
     while found.iter().filter(|found| **found).count() < N - 1 {
         let taken: Vec<bool> = (0..N).map(|i| found[i] || excluded[i]).collect();
         let i = world
