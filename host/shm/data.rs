@@ -2,7 +2,7 @@
 //!
 //! Not reductions (`reduce`). Called by the C routines and by active sets, with sizes in bytes; addresses are this PE's copies.
 //!
-//! A contribution up to [`layout::STAGED`] bytes is copied into the contributor's staging buffer, so that it may return at once; a larger one
+//! A contribution up to `layout::STAGED` bytes is copied into the contributor's staging buffer, so that it may return at once; a larger one
 //! is read from the contributor's own buffer, and the contributor waits until all have read. Nobody writes into another PE's memory.
 
 use super::group::{Group, Kind, Memory};

@@ -12,7 +12,7 @@
 //! that polls memory by copies, or another PE's memory, pays for each look: then runs differ. Requests run in the ringing core, so the NIC must be in
 //! mode `inline`. Times begin and end inside kernels: a launch takes none, and a PE's clock goes on where its last kernel ended.
 //!
-//! Called by services.rs (steps of blocks, the system counter), launch.rs (the meeting of all cores) and, through [`timing`], by the NIC.
+//! Called by services.rs (steps of blocks, the system counter), launch.rs (the meeting of all cores) and, through timing.rs, by the NIC.
 
 pub mod clock;
 mod looks;
